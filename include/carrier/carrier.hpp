@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "carrier/block.hpp"
+#include "carrier/dtype.hpp"
+#include "carrier/ref.hpp"
+#include "carrier/storage_dtype.hpp"
+#include "carrier/value.hpp"
+
+namespace carrier {
+
+class Carrier;
+class Intake;
+class Layout;
+class Ownership;
+class Tensor;
+
+/// Options of `new_like`: intrinsic mutability, and the dtype (null: the receiver's).
+struct NewOptions {
+    bool writable = true;
+    const DType* dtype = nullptr;
+};
+
+/// Options of `allocate_like`; `empty` lets the medium skip initialization: write each slot before reading it.
+struct AllocateOptions {
+    bool writable = true;
+    const DType* dtype = nullptr;
+    bool empty = false;
+};
+
+/// Who owns a carrier exclusively: a token of `claim`, or the hierarchy whose tier it is.
+class CARRIER_API Owner {
+  public:
+    /// True while the calling thread is inside the owner's access scope.
+    virtual bool admits_this_thread() const noexcept = 0;
+    /// Writes that reached the carrier's values through the owner since the claim.
+    virtual std::uint64_t writes() const noexcept { return 0; }
+
+  protected:
+    ~Owner() = default;
+};
+
+/// What an element access needs to know, in one place: a binding's fast path reads it directly.
+struct Hot {
+    /// State bits. A read may use `data` when none of `kNoFastRead` is set, a write when none at all is.
+    enum Bits : std::uint8_t {
+        kReleased = 1,
+        kImmutable = 2,
+        kOwned = 4,
+        kEvicted = 8,
+        kIndirect = 16,  ///< no host address: ask the kind
+        kBusy = 32,      ///< bulk work or a transition runs: wait for it
+        kEdited = 64,    ///< an edit is open
+    };
+    static constexpr std::uint8_t kNoFastRead = kReleased | kEvicted | kIndirect | kBusy;
+
+    std::byte* data = nullptr;
+    std::int64_t size = 0;
+    std::uint64_t version = 0;
+    /// Written under the host's lock; atomic since bulk work of other threads looks at it without.
+    std::atomic<std::uint8_t> state{kIndirect};
+    Encoding encoding = Encoding::opaque;
+
+    bool has(std::uint8_t bits) const noexcept { return (state.load(std::memory_order_acquire) & bits) != 0; }
+    void set(std::uint8_t bits) noexcept { state.fetch_or(bits, std::memory_order_acq_rel); }
+    void unset(std::uint8_t bits) noexcept {
+        state.fetch_and(static_cast<std::uint8_t>(~bits), std::memory_order_acq_rel);
+    }
+};
+
+/// A one-dimensional sequence of slots of one dtype on one medium.
+///
+/// The public functions check, in this order: types, state (released, evicted, mutable), bounds, values; then the
+/// protected functions act. A kind cannot forget a check. A call that fails leaves values, version, size,
+/// ownership, residency and files as they were.
+///
+/// Threads: different carriers may be used from different threads. One carrier's calls are the caller's to
+/// order, except transitions, release and dropping, which may meet. Under a host lock (Python) any
+/// interleaving of calls is safe; an access that meets bulk work or a transition waits for it.
+///
+/// Deriving: a kind implements the `do_` functions and nothing else. They are called after all checks and never
+/// advance the version.
+class CARRIER_API Carrier : public RefCounted {
+  public:
+    ~Carrier() override;
+
+    /// The kind's name as messages give it: "CPU", "Evictable".
+    virtual std::string kind() const = 0;
+
+    /// Number of slots; 0 after release.
+    std::int64_t size() const;
+    /// The dtype of every slot. Answers after release.
+    const DType& dtype() const;
+    /// Whether the kind can allocate storage for `dtype`: structural, allocates nothing, answers after release.
+    bool supports_storage_dtype(const DType& dtype) const { return do_supports(dtype); }
+    /// Successful mutations so far. Writes of an owning hierarchy into this tier count.
+    std::uint64_t version() const noexcept {
+        return hot_.version + (owner_ != nullptr ? owner_->writes() : 0);
+    }
+
+    bool is_released() const noexcept { return hot_.has(Hot::kReleased); }
+    bool is_owned() const noexcept { return hot_.has(Hot::kOwned); }
+    /// Whether public calls of this thread may write now: the kind's own answer and ownership combined.
+    bool is_mutable() const;
+
+    /// The value of one slot. StateError (released, evicted), IndexError.
+    Value get_value(std::int64_t index) const;
+    /// Writes one slot and advances the version by one. StateError, IndexError, then the value's errors.
+    void set_value(std::int64_t index, const Value& value);
+
+    /// Fresh storage of the same kind, zeroed unless `empty`. ValueError (size, dtype), MemoryError, OsError.
+    Ref<Carrier> allocate_like(std::int64_t size, const AllocateOptions& options = {}) const;
+    /// Opens fresh storage of the same kind to be filled; `expected` is a hint (-1: unknown).
+    std::unique_ptr<Intake> open_intake(const NewOptions& options = {}, std::int64_t expected = -1) const;
+    /// Fresh storage of the same kind that holds `values` (anything that iterates over what makes a Value).
+    template <class Values>
+    Ref<Carrier> new_like(const Values& values, const NewOptions& options = {}) const;
+
+    /// Writes `source`, value by value, to slots `onto.offset() + offset + mapping.index(i)` of this carrier.
+    /// All or nothing; one step of the version. Where two values meet in one slot, the later logical index wins.
+    /// NotImplementedError (the kind does not scatter; several subtensors), StateError, ValueError (foreign
+    /// destination, shape, negative offset), IndexError (a slot outside), TypeError (dtypes).
+    void scatter(const Tensor& source, const Tensor& onto, const Layout& mapping, std::int64_t offset = 0);
+    /// NotImplementedError when the kind does not scatter, whatever its state.
+    void require_scatter() const;
+
+    /// Gives the storage up for good. Idempotent. StateError while owned (outside the owner's scope).
+    void release();
+    /// Counts one mutation made by other means. StateError when not publicly mutable.
+    void increment_version();
+    /// Takes exclusive ownership. StateError when released or owned.
+    Ref<Ownership> claim();
+    /// Asks the carrier for an operation by name; the shipped kinds have none: NotImplementedError.
+    void dispatch_op(std::string_view name) const;
+    /// Kind, size, dtype, mutability, version, state: what Python's repr shows.
+    std::string describe() const;
+
+    // --- for bindings and the library's own floors ------------------------------------------------------------
+    Hot& hot() noexcept { return hot_; }
+    const Hot& hot() const noexcept { return hot_; }
+    /// Waits for running bulk work, then throws StateError when released or evicted.
+    void require_live() const;
+    /// require_live, and StateError when not publicly mutable.
+    void require_mutable() const;
+    /// IndexError unless 0 <= index < size().
+    void require_slot(std::int64_t index) const;
+    /// require_live and StateError when owned by somebody whose scope this thread is not in: for transitions.
+    void require_access() const;
+
+  protected:
+    Carrier() noexcept = default;
+    /// Called once by a constructor: what never changes. A kind that leaves the dtype out answers do_dtype.
+    void describe_storage(const DType& dtype, bool writable) noexcept;
+    /// The host address the fast path may use; null for none.
+    void expose(std::byte* data, std::int64_t size) noexcept;
+
+    virtual std::int64_t do_size() const { return hot_.size; }
+    virtual const DType& do_dtype() const;
+    virtual bool do_supports(const DType& dtype) const = 0;
+    virtual bool do_is_mutable() const { return !hot_.has(Hot::kImmutable); }
+    virtual Value do_get(std::int64_t index) const;
+    virtual void do_set(std::int64_t index, const Value& value);
+    virtual Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const = 0;
+    virtual std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const = 0;
+    /// The dtypes that factories accept, in order; the default asks do_supports alone.
+    virtual const DType& do_validate(const DType& dtype) const;
+    virtual bool do_scatters() const { return true; }
+    /// All or nothing. The default serves host memory by plan, and every other medium by staged element writes.
+    virtual void do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping);
+    virtual void do_release() = 0;
+    virtual void do_dispatch(std::string_view name) const;
+    /// The bytes, when they are on a block; slot i is at i * slot_bytes.
+    virtual Ref<Block> do_block() const { return nullptr; }
+    /// True when the do_ functions run user code (which may call back into this carrier).
+    virtual bool do_runs_hooks() const noexcept { return false; }
+    /// What stands between released and live, for messages: "evicted; call promote() first".
+    virtual std::string do_state() const { return {}; }
+
+  private:
+    friend class Inner;
+    friend class Exclusive;
+
+    Hot hot_;
+    mutable const DType* dtype_ = nullptr;
+    Owner* owner_ = nullptr;
+    // Of the thread whose bulk work or transition runs; meaningful while busy (see src/carrier/exclusive.hpp).
+    std::atomic<std::thread::id> worker_{};
+    std::uint32_t worker_forks_ = 0;
+    std::uint32_t depth_ = 0;
+};
+
+}  // namespace carrier
+
+#include "carrier/intake.hpp"
+
+namespace carrier {
+
+template <class Values>
+Ref<Carrier> Carrier::new_like(const Values& values, const NewOptions& options) const {
+    std::unique_ptr<Intake> intake = open_intake(options);
+    for (const auto& v : values) intake->put(Value(v));
+    return intake->finish();
+}
+
+}  // namespace carrier

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <cstdint>
+
+#include "carrier/carrier.hpp"
+
+namespace carrier {
+
+/// Two carriers as one: values live on the primary, go down to the secondary (`evict`) and come back (`promote`).
+///
+/// The hierarchy owns both tiers. Its version is the one that counts; transitions never advance it. A transition
+/// copies everything, then commits with steps that cannot fail: any error leaves residency, tiers, values, ownership
+/// and version as they were. Transitions of one hierarchy are serialized; an access that meets one waits.
+class CARRIER_API Evictable final : public Carrier {
+  public:
+    /// StateError (a tier released, owned or evicted; secondary not publicly mutable), ValueError (one object
+    /// twice, empty primary, secondary that cannot hold the dtype), TypeError (different dtypes).
+    Evictable(Ref<Carrier> primary, Ref<Carrier> secondary);
+    ~Evictable() override;
+
+    std::string kind() const override { return "Evictable"; }
+    const Ref<Carrier>& primary() const noexcept { return primary_.carrier; }
+    const Ref<Carrier>& secondary() const noexcept { return secondary_.carrier; }
+    bool is_evicted() const noexcept { return hot().has(Hot::kEvicted); }
+
+    /// Moves the values down and releases the primary. Nothing to do when evicted.
+    void evict();
+    /// Moves them up and releases the secondary. Nothing to do when promoted.
+    void promote();
+
+    /// For garbage collectors: gives both tiers back and forgets them; the hierarchy is released thereafter.
+    void abandon() noexcept;
+
+  protected:
+    std::int64_t do_size() const override;
+    bool do_supports(const DType& dtype) const override;
+    const DType& do_validate(const DType& dtype) const override;
+    Value do_get(std::int64_t index) const override;
+    void do_set(std::int64_t index, const Value& value) override;
+    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const override;
+    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const override;
+    bool do_scatters() const override;
+    void do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping) override;
+    void do_release() override;
+    Ref<Block> do_block() const override;
+    bool do_runs_hooks() const noexcept override { return false; }
+    std::string do_state() const override;
+
+  private:
+    friend class Exclusive;
+    friend class HierarchyIntake;
+
+    /// One tier and the claim on it.
+    struct Tier final : Owner {
+        Ref<Carrier> carrier;
+        const Evictable* hierarchy = nullptr;
+        std::uint64_t version_at_claim = 0;
+        bool written_through = false;  ///< writes to the hierarchy are writes to this tier
+        bool admits_this_thread() const noexcept override { return false; }
+        std::uint64_t writes() const noexcept override;
+    };
+    struct Unchecked {};
+    /// A fresh hierarchy of fresh tiers: the primary may be empty.
+    Evictable(Unchecked, Ref<Carrier> primary, Ref<Carrier> secondary, bool writable);
+    void own(Tier& tier, Ref<Carrier> carrier) noexcept;
+    void disown(Tier& tier) noexcept;
+    void expose_primary() noexcept;
+    void move(Tier& from, Tier& to, bool down);
+
+    Tier primary_;
+    Tier secondary_;
+};
+
+}  // namespace carrier

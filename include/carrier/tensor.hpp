@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "carrier/carrier.hpp"
+#include "carrier/layout.hpp"
+
+namespace carrier {
+
+/// One plane's placement: slots `offset + layout.index(i)` of a carrier.
+struct Subtensor {
+    Ref<Carrier> carrier;
+    std::int64_t offset = 0;
+    Layout layout;
+};
+
+/// A view of a carrier through a layout. It never copies; its version and mutability are the carrier's.
+///
+/// Several subtensors make the Tensor of a compound dtype; the functions of one carrier are then StateErrors
+/// ... NotImplementedError that say so.
+class CARRIER_API Tensor {
+  public:
+    /// ValueError when the offset is negative or `offset + layout.cosize()` exceeds the carrier's size, StateError
+    /// when the carrier is released. May stand over an evicted hierarchy.
+    Tensor(Ref<Carrier> carrier, std::int64_t offset, Layout layout);
+    /// The Tensor of a compound dtype: one subtensor a plane, in order, all of one exact carrier kind, and n - 1
+    /// adjacent layouts, each with the shape of the level it leaves and indices inside the next level's size.
+    static Tensor from_subtensors(const DType& dtype, std::vector<Subtensor> subtensors,
+                                  std::vector<Layout> adjacent = {});
+
+    bool is_single() const noexcept { return compound_ == nullptr; }
+    const std::vector<Subtensor>& subtensors() const noexcept { return subtensors_; }
+    const std::vector<Layout>& adjacent() const noexcept { return adjacent_; }
+
+    const Ref<Carrier>& carrier() const { return single().carrier; }
+    std::int64_t offset() const { return single().offset; }
+    const Layout& layout() const { return single().layout; }
+    /// Logical size (of the first level, for several subtensors).
+    std::int64_t size() const;
+    const DType& dtype() const;
+    std::uint64_t version() const { return single().carrier->version(); }
+    bool is_mutable() const { return single().carrier->is_mutable(); }
+
+    /// One value by logical index (first mode fastest). ValueError outside the domain, then the carrier's errors.
+    Value get_value(std::int64_t logical) const;
+    void set_value(std::int64_t logical, const Value& value);
+
+    /// The only subtensor; NotImplementedError when there are several.
+    const Subtensor& single() const;
+    /// For garbage collectors: lets the carriers go.
+    void clear() noexcept { subtensors_.clear(); }
+
+  private:
+    Tensor(const DType& dtype, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent);
+
+    std::vector<Subtensor> subtensors_;
+    std::vector<Layout> adjacent_;
+    const DType* compound_ = nullptr;
+};
+
+}  // namespace carrier
