@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <span>
 
-#include "carrier/carrier.hpp"
+#include "carrier/ref.hpp"
+#include "carrier/value.hpp"
 
 namespace carrier {
+
+class Carrier;
 
 /// Fresh storage while it is being filled, seen by nobody until `finish`. This is how values of unknown number
 /// enter a carrier in bulk: ask for room, write normalized slots into it, say how many, repeat, finish.

@@ -20,8 +20,8 @@ struct Subtensor {
 
 /// A view of a carrier through a layout. It never copies; its version and mutability are the carrier's.
 ///
-/// Several subtensors make the Tensor of a compound dtype; the functions of one carrier are then StateErrors
-/// ... NotImplementedError that say so.
+/// Several subtensors make the Tensor of a compound dtype; the functions that mean one carrier are then
+/// NotImplementedErrors that say so.
 class CARRIER_API Tensor {
   public:
     /// ValueError when the offset is negative or `offset + layout.cosize()` exceeds the carrier's size, StateError
