@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright carrier-storage contributors
+#
+# Needs a C++20 compiler, make, and Python >= 3.11 with venv. Everything else comes into .venv and build/.
+#   make run          install into .venv, then move a generated set of tensors through its tiers
+#   make test         C++ tests, Python tests, examples in the documentation
+#   make test-asan    the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make test-tsan    the same tests under ThreadSanitizer
+#   make lint         formatting, clang-tidy, ruff, types, floors, documentation
+#   make format       formats everything
+#   make bench        C++ benchmarks
+#   make clean        removes .venv and build/
+# PYTHON=python3.13 and CXX=clang++-14 choose others; each has its own folders.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
+CLANG_TIDY ?= $(firstword $(shell command -v clang-tidy-14 clang-tidy))
+PYTEST_ARGS ?= -q
+
+tag := $(shell $(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else print("cp%d%d" % sys.version_info[:2])')
+ifeq ($(tag),)
+$(error $(PYTHON) is no Python 3.11 or newer: choose another with PYTHON=...)
+endif
+ifneq ($(origin CXX),default)
+export CXX
+suffix := -$(notdir $(firstword $(CXX)))
+endif
+
+venv := .venv/$(tag)$(suffix)
+bin := $(venv)/bin
+python := $(bin)/python
+cpp := build/cpp$(suffix)
+deps := build/deps
+export PATH := $(abspath $(bin)):$(PATH)
+export GTest_ROOT := $(abspath $(deps))/usr
+export benchmark_ROOT := $(abspath $(deps))/usr
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+build_files := CMakeLists.txt $(wildcard cmake/*)
+core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
+documents := $(wildcard README.md docs)
+
+.PHONY: run test test-cpp test-python test-asan test-tsan lint format bench stubs-check clean
+.DELETE_ON_ERROR:
+
+run: $(venv)/installed
+	$(python) -m carrier_storage tier --budget 64MiB --passes 2
+
+test: test-cpp test-python
+test-python: | test-cpp # the closing lines of both, in this order
+test-cpp: $(cpp)/built
+	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
+test-python: $(venv)/installed
+	$(python) -m pytest $(PYTEST_ARGS) tests/python $(documents) --doctest-glob='*.md' --doctest-modules --pyargs carrier_storage
+
+# ---- tools and builds ---------------------------------------------------------------------------------------------------
+
+$(venv)/tools: pyproject.toml scripts/requirements.py
+	$(PYTHON) -m venv $(venv)
+	$(python) scripts/requirements.py build test cli > $(venv)/requirements.txt
+	$(python) -m pip install -q --upgrade pip
+	$(python) -m pip install -q -r $(venv)/requirements.txt
+	touch $@
+
+$(venv)/lint-tools: $(venv)/tools
+	$(python) scripts/requirements.py lint > $(venv)/lint-requirements.txt
+	$(python) -m pip install -q -r $(venv)/lint-requirements.txt
+	touch $@
+
+$(venv)/installed: $(venv)/tools $(core_files) $(shell find python -type f -not -name '*.pyc' 2>/dev/null)
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(python) -m pip install -q --no-build-isolation --no-deps \
+		-C build-dir='build/{wheel_tag}$(suffix)' .
+	touch $@
+
+$(deps)/ready: scripts/deps.sh
+	mkdir -p $(deps)
+	sh scripts/deps.sh $(deps)
+	touch $@
+
+$(cpp)/built: $(venv)/tools $(deps)/ready $(core_files) $(shell find tests/cpp examples/cpp -type f 2>/dev/null)
+	cmake -S . -B $(cpp) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCARRIER_TESTS=ON -DCARRIER_WERROR=$(WERROR)
+	cmake --build $(cpp) -j$(JOBS)
+	touch $@
+WERROR ?= OFF
+
+# ---- sanitizers ---------------------------------------------------------------------------------------------------------
+
+sanitized := build/$(tag)$(suffix)
+sanitizer_asan := address,undefined
+sanitizer_tsan := thread
+aslr_off_tsan := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+test-asan test-tsan: test-%: $(sanitized)-%/built
+	$(aslr_off_$*) $(bin)/ctest --test-dir $(sanitized)-$* --output-on-failure -j$(JOBS)
+	PYTHONPATH=$(abspath $(sanitized))-$*/site sh scripts/sanitized.sh $* \
+		$(python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider tests/python
+
+$(sanitized)-%/built: $(venv)/installed $(deps)/ready $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
+	cmake -S . -B $(sanitized)-$* -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g' \
+		-DCARRIER_SANITIZE=$(sanitizer_$*) -DCARRIER_TESTS=ON -DCARRIER_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(python))
+	cmake --build $(sanitized)-$* -j$(JOBS)
+	rm -rf $(sanitized)-$*/site
+	mkdir -p $(sanitized)-$*/site
+	cp -R python/carrier_storage $(sanitized)-$*/site
+	cmake --install $(sanitized)-$* --component python --prefix $(sanitized)-$*/site
+	touch $@
+
+# ---- checks -------------------------------------------------------------------------------------------------------------
+
+cxx_files = $(shell find include src tests/cpp bench examples -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+python_files := $(wildcard python tests/python bench examples scripts docs)
+
+lint: $(venv)/lint-tools $(cpp)/built stubs-check
+	$(CLANG_FORMAT) --dry-run -Werror $(cxx_files)
+	$(bin)/ruff check $(python_files)
+	$(bin)/ruff format --check $(python_files)
+	$(python) scripts/check_sources.py
+	$(python) scripts/check_docs.py
+	find src -name '*.cpp' -not -path 'src/python/*' | xargs -P$(JOBS) -n4 $(CLANG_TIDY) -p $(cpp) --quiet --warnings-as-errors='*'
+
+stubs-check: $(venv)/lint-tools $(venv)/installed
+	$(python) scripts/check_stubs.py
+
+format: $(venv)/lint-tools
+	$(CLANG_FORMAT) -i $(cxx_files)
+	$(bin)/ruff check --fix $(python_files)
+	$(bin)/ruff format $(python_files)
+
+bench: $(venv)/tools $(deps)/ready
+	cmake -S . -B build/bench$(suffix) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARRIER_BENCH=ON
+	cmake --build build/bench$(suffix) -j$(JOBS)
+	build/bench$(suffix)/carrier_bench $(BENCH_ARGS)
+
+clean:
+	rm -rf build .venv
