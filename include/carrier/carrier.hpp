@@ -29,7 +29,8 @@ struct NewOptions {
     const DType* dtype = nullptr;
 };
 
-/// Options of `allocate_like`; `empty` lets the medium skip initialization: write each slot before reading it.
+/// Options of `allocate_like`; `empty` lets the medium skip initialization: write each slot before reading
+/// it.
 struct AllocateOptions {
     bool writable = true;
     const DType* dtype = nullptr;
@@ -78,16 +79,16 @@ struct Hot {
 
 /// A one-dimensional sequence of slots of one dtype on one medium.
 ///
-/// The public functions check, in this order: types, state (released, evicted, mutable), bounds, values; then the
-/// protected functions act. A kind cannot forget a check. A call that fails leaves values, version, size,
+/// The public functions check, in this order: types, state (released, evicted, mutable), bounds, values; then
+/// the protected functions act. A kind cannot forget a check. A call that fails leaves values, version, size,
 /// ownership, residency and files as they were.
 ///
 /// Threads: different carriers may be used from different threads. One carrier's calls are the caller's to
 /// order, except transitions, release and dropping, which may meet. Under a host lock (Python) any
 /// interleaving of calls is safe; an access that meets bulk work or a transition waits for it.
 ///
-/// Deriving: a kind implements the `do_` functions and nothing else. They are called after all checks and never
-/// advance the version.
+/// Deriving: a kind implements the `do_` functions and nothing else. They are called after all checks and
+/// never advance the version.
 class CARRIER_API Carrier : public RefCounted {
   public:
     ~Carrier() override;
@@ -99,7 +100,8 @@ class CARRIER_API Carrier : public RefCounted {
     std::int64_t size() const;
     /// The dtype of every slot. Answers after release.
     const DType& dtype() const;
-    /// Whether the kind can allocate storage for `dtype`: structural, allocates nothing, answers after release.
+    /// Whether the kind can allocate storage for `dtype`: structural, allocates nothing, answers after
+    /// release.
     bool supports_storage_dtype(const DType& dtype) const { return do_supports(dtype); }
     /// Successful mutations so far. Writes of an owning hierarchy into this tier count.
     std::uint64_t version() const noexcept {
@@ -125,9 +127,9 @@ class CARRIER_API Carrier : public RefCounted {
     Ref<Carrier> new_like(const Values& values, const NewOptions& options = {}) const;
 
     /// Writes `source`, value by value, to slots `onto.offset() + offset + mapping.index(i)` of this carrier.
-    /// All or nothing; one step of the version. Where two values meet in one slot, the later logical index wins.
-    /// NotImplementedError (the kind does not scatter; several subtensors), StateError, ValueError (foreign
-    /// destination, shape, negative offset), IndexError (a slot outside), TypeError (dtypes).
+    /// All or nothing; one step of the version. Where two values meet in one slot, the later logical index
+    /// wins. NotImplementedError (the kind does not scatter; several subtensors), StateError, ValueError
+    /// (foreign destination, shape, negative offset), IndexError (a slot outside), TypeError (dtypes).
     void scatter(const Tensor& source, const Tensor& onto, const Layout& mapping, std::int64_t offset = 0);
     /// NotImplementedError when the kind does not scatter, whatever its state.
     void require_scatter() const;
@@ -143,7 +145,8 @@ class CARRIER_API Carrier : public RefCounted {
     /// Kind, size, dtype, mutability, version, state: what Python's repr shows.
     std::string describe() const;
 
-    // --- for bindings and the library's own floors ------------------------------------------------------------
+    // --- for bindings and the library's own floors
+    // ------------------------------------------------------------
     Hot& hot() noexcept { return hot_; }
     const Hot& hot() const noexcept { return hot_; }
     /// Waits for running bulk work, then throws StateError when released or evicted.
@@ -168,12 +171,15 @@ class CARRIER_API Carrier : public RefCounted {
     virtual bool do_is_mutable() const { return !hot_.has(Hot::kImmutable); }
     virtual Value do_get(std::int64_t index) const;
     virtual void do_set(std::int64_t index, const Value& value);
-    virtual Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const = 0;
-    virtual std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const = 0;
+    virtual Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
+                                          bool empty) const = 0;
+    virtual std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
+                                              const DType& dtype) const = 0;
     /// The dtypes that factories accept, in order; the default asks do_supports alone.
     virtual const DType& do_validate(const DType& dtype) const;
     virtual bool do_scatters() const { return true; }
-    /// All or nothing. The default serves host memory by plan, and every other medium by staged element writes.
+    /// All or nothing. The default serves host memory by plan, and every other medium by staged element
+    /// writes.
     virtual void do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping);
     virtual void do_release() = 0;
     virtual void do_dispatch(std::string_view name) const;
@@ -188,10 +194,18 @@ class CARRIER_API Carrier : public RefCounted {
     friend class Inner;
     friend class Exclusive;
 
+    // The checks behind require_..., without waiting: for calls that hold the carrier busy themselves.
+    void check_live() const;
+    void check_mutable() const;
+    void check_access() const;
+    void check_scatter(const Tensor& source, const Tensor& onto, const Layout& mapping,
+                       std::int64_t offset) const;
+
     Hot hot_;
     mutable const DType* dtype_ = nullptr;
     Owner* owner_ = nullptr;
-    // Of the thread whose bulk work or transition runs; meaningful while busy (see src/carrier/exclusive.hpp).
+    // Of the thread whose bulk work or transition runs; meaningful while busy (see
+    // src/carrier/exclusive.hpp).
     std::atomic<std::thread::id> worker_{};
     std::uint32_t worker_forks_ = 0;
     std::uint32_t depth_ = 0;

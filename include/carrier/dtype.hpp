@@ -66,7 +66,9 @@ class CARRIER_API DType {
     /// True for the descriptor itself and everything above it.
     bool is_subtype_of(const DType& other) const noexcept;
     /// Bits of one value of a simple dtype; nothing for the other forms.
-    std::optional<int> bits() const noexcept { return form_ == Form::simple ? std::optional(bits_) : std::nullopt; }
+    std::optional<int> bits() const noexcept {
+        return form_ == Form::simple ? std::optional(bits_) : std::nullopt;
+    }
     /// The planes of a compound dtype, in order; empty for the other forms.
     std::span<const DType* const> planes() const noexcept { return planes_; }
 

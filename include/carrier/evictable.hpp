@@ -8,11 +8,13 @@
 
 namespace carrier {
 
-/// Two carriers as one: values live on the primary, go down to the secondary (`evict`) and come back (`promote`).
+/// Two carriers as one: values live on the primary, go down to the secondary (`evict`) and come back
+/// (`promote`).
 ///
-/// The hierarchy owns both tiers. Its version is the one that counts; transitions never advance it. A transition
-/// copies everything, then commits with steps that cannot fail: any error leaves residency, tiers, values, ownership
-/// and version as they were. Transitions of one hierarchy are serialized; an access that meets one waits.
+/// The hierarchy owns both tiers. Its version is the one that counts; transitions never advance it. A
+/// transition copies everything, then commits with steps that cannot fail: any error leaves residency, tiers,
+/// values, ownership and version as they were. Transitions of one hierarchy are serialized; an access that
+/// meets one waits.
 class CARRIER_API Evictable final : public Carrier {
   public:
     /// StateError (a tier released, owned or evicted; secondary not publicly mutable), ValueError (one object
@@ -39,8 +41,10 @@ class CARRIER_API Evictable final : public Carrier {
     const DType& do_validate(const DType& dtype) const override;
     Value do_get(std::int64_t index) const override;
     void do_set(std::int64_t index, const Value& value) override;
-    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const override;
-    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const override;
+    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
+                                  bool empty) const override;
+    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
+                                      const DType& dtype) const override;
     bool do_scatters() const override;
     void do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping) override;
     void do_release() override;
@@ -67,7 +71,9 @@ class CARRIER_API Evictable final : public Carrier {
     void own(Tier& tier, Ref<Carrier> carrier) noexcept;
     void disown(Tier& tier) noexcept;
     void expose_primary() noexcept;
-    void move(Tier& from, Tier& to, bool down);
+    /// Copies `slots` slots from one tier to the other (reused or replaced) and releases the first.
+    void move(Tier& from, Tier& to, std::int64_t slots);
+    const Carrier& prototype(const Tier& tier) const;
 
     Tier primary_;
     Tier secondary_;

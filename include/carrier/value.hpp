@@ -53,7 +53,8 @@ inline void store_slot(Encoding encoding, std::byte* slot, Scalar s) noexcept {
         std::memcpy(slot, &s, 4);
 }
 
-/// A value on its way in or out: nothing (a hole), a boolean, an integer, a floating number, or a host object.
+/// A value on its way in or out: nothing (a hole), a boolean, an integer, a floating number, or a host
+/// object.
 class Value {
   public:
     enum class Kind : std::uint8_t { none, boolean, integer, floating, object };
@@ -88,8 +89,8 @@ class Value {
 };
 
 /// Normalizes `value` for a slot. TypeError when the dtype does not take the value's kind, OverflowError when
-/// an integer leaves Int32. Floating numbers round to the nearest binary32, ties to even, and beyond the range
-/// to infinity; integers into Float32 round once.
+/// an integer leaves Int32. Floating numbers round to the nearest binary32, ties to even, and beyond the
+/// range to infinity; integers into Float32 round once.
 CARRIER_API Scalar normalize(Encoding encoding, const Value& value);
 
 /// The stored value as a Value: Float32 as a double that equals it, Int32 as an integer, Bool as a boolean.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "carrier/exclusive.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <new>
+
+#include "carrier/errors.hpp"
+#include "carrier/evictable.hpp"
+
+namespace carrier {
+
+namespace {
+
+/// Where all waiting threads park. Waits are rare, so one place serves every carrier.
+struct Parking {
+    std::mutex mutex;
+    std::condition_variable moved;
+};
+
+// Never destroyed: a daemon thread may park while the process exits.
+Parking* lot = nullptr;
+std::atomic<std::uint32_t> forks{0};
+
+Parking& parking() {
+    static const bool once = [] {
+        lot = new Parking;
+        // The child has one thread; a mutex that another thread held there would stay locked for ever.
+        pthread_atfork(nullptr, nullptr, [] {
+            new (lot) Parking;
+            forks.fetch_add(1, std::memory_order_relaxed);
+        });
+        return true;
+    }();
+    (void)once;
+    return *lot;
+}
+
+}  // namespace
+
+Exclusive::Exclusive(std::initializer_list<const Carrier*> carriers) {
+    for (const Carrier* c : carriers) add(c);
+    std::sort(held_.begin(), held_.end(),
+              [](const Ref<Carrier>& a, const Ref<Carrier>& b) { return std::less<>()(a.get(), b.get()); });
+    held_.erase(std::unique(held_.begin(), held_.end()), held_.end());
+    std::size_t taken = 0;
+    try {
+        for (; taken < held_.size(); ++taken) take(*held_[taken]);
+    } catch (...) {
+        while (taken > 0) leave(*held_[--taken]);
+        throw;
+    }
+}
+
+Exclusive::~Exclusive() {
+    for (const Ref<Carrier>& c : held_) leave(*c);
+}
+
+void Exclusive::add(const Carrier* carrier) {
+    held_.emplace_back(const_cast<Carrier*>(carrier));
+    if (const auto* hierarchy = dynamic_cast<const Evictable*>(carrier))
+        for (const Ref<Carrier>& tier : {hierarchy->primary(), hierarchy->secondary()})
+            if (tier) add(tier.get());
+}
+
+void Exclusive::take(Carrier& c) {
+    Parking& p = parking();
+    for (;;) {
+        {
+            const std::lock_guard lock(p.mutex);
+            const auto self = std::this_thread::get_id();
+            const bool busy = c.hot_.has(Hot::kBusy);
+            if (!busy || (c.worker_.load(std::memory_order_relaxed) == self && c.do_runs_hooks())) {
+                ++c.depth_;
+                c.worker_.store(self, std::memory_order_relaxed);
+                c.worker_forks_ = forks.load(std::memory_order_relaxed);
+                c.hot_.set(Hot::kBusy);
+                return;
+            }
+        }
+        wait_for(c);
+    }
+}
+
+void Exclusive::leave(Carrier& c) noexcept {
+    Parking& p = parking();
+    {
+        const std::lock_guard lock(p.mutex);
+        if (--c.depth_ > 0) return;
+        c.worker_.store({}, std::memory_order_relaxed);
+        c.hot_.unset(Hot::kBusy);
+    }
+    p.moved.notify_all();
+}
+
+void Exclusive::wait_for(const Carrier& c) {
+    while (c.hot_.has(Hot::kBusy)) {
+        if (c.worker_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+            if (c.do_runs_hooks()) return;
+            throw StateError("this thread is in the middle of a transition or of bulk work on this " +
+                             c.kind() + " carrier; a hook that runs inside it cannot use the carrier");
+        }
+        Parking& p = parking();
+        if (c.worker_forks_ != forks.load(std::memory_order_relaxed))
+            throw StateError("the process forked while another thread was at work on this " + c.kind() +
+                             " carrier; it cannot be used in the child");
+        {
+            const Unlocked unlocked;  // taken before the mutex, given back after it
+            std::unique_lock lock(p.mutex);
+            p.moved.wait_for(lock, std::chrono::milliseconds(50), [&] { return !c.hot_.has(Hot::kBusy); });
+        }
+        if (c.hot_.has(Hot::kBusy)) host().poll();
+    }
+}
+
+}  // namespace carrier

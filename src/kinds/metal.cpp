@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "carrier/metal.hpp"
+
+#include <array>
+
+#include "carrier/errors.hpp"
+#include "carrier/intake.hpp"
+#include "kinds/metal/runtime.hpp"
+#include "kinds/storage_bytes.hpp"
+
+namespace carrier {
+
+std::span<const DType* const> Metal::accepted() noexcept {
+    static const std::array table{&DType::Float32(), &DType::Int32(), &DType::Bool()};
+    return table;
+}
+
+Metal::Metal(std::int64_t size, const DType& dtype, bool writable, bool empty) {
+    if (size < 0) throw ValueError("size must be at least 0; got " + std::to_string(size));
+    validate_storage_dtype(dtype, "Metal", accepted());
+    block_ = metal::allocate(storage_bytes(size, encoding_of(dtype)), empty);
+    describe_storage(dtype, writable);
+    expose(block_->data(), size);
+}
+
+bool Metal::available(std::string* why) { return metal::available(why); }
+
+bool Metal::do_supports(const DType& dtype) const { return accepts_storage_dtype(dtype, accepted()); }
+
+Ref<Carrier> Metal::do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const {
+    return Ref<Carrier>(make<Metal>(size, dtype, writable, empty));
+}
+
+std::unique_ptr<Intake> Metal::do_intake(std::int64_t, bool, const DType&) const {
+    throw NotImplementedError("Metal storage cannot be filled without a Metal runtime");
+}
+
+void Metal::do_release() { block_ = nullptr; }
+
+}  // namespace carrier
