@@ -41,7 +41,8 @@ build_files := CMakeLists.txt $(wildcard cmake/*)
 core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
 documents := $(wildcard README.md docs)
 
-.PHONY: run test test-cpp test-python test-asan test-tsan lint format bench stubs-check clean
+.PHONY: run test test-cpp test-python test-asan test-tsan bench format clean
+.PHONY: lint lint-format lint-python lint-sources lint-docs lint-tidy stubs-check
 .DELETE_ON_ERROR:
 
 run: $(venv)/installed
@@ -111,20 +112,25 @@ $(sanitized)-%/built: $(venv)/installed $(deps)/ready $(core_files) $(shell find
 cxx_files = $(shell find include src tests/cpp bench examples -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 python_files := $(wildcard python tests/python bench examples scripts docs)
 
-lint: $(venv)/lint-tools $(cpp)/built stubs-check
+lint: lint-format lint-python lint-sources lint-docs stubs-check lint-tidy
+lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(cxx_files)
+lint-python: $(venv)/lint-tools
 	$(bin)/ruff check $(python_files)
 	$(bin)/ruff format --check $(python_files)
-	$(python) scripts/check_sources.py
-	$(python) scripts/check_docs.py
-	find src -name '*.cpp' -not -path 'src/python/*' | xargs -P$(JOBS) -n4 $(CLANG_TIDY) -p $(cpp) --quiet --warnings-as-errors='*'
-
+lint-sources:
+	$(PYTHON) scripts/check_sources.py
+lint-docs:
+	$(PYTHON) scripts/check_docs.py
+lint-tidy: $(cpp)/built
+	find src -name '*.cpp' -not -path 'src/python/*' | xargs -P$(JOBS) -n2 \
+		$(CLANG_TIDY) -p $(cpp) --quiet --warnings-as-errors='*'
 stubs-check: $(venv)/lint-tools $(venv)/installed
 	$(python) scripts/check_stubs.py
 
 format: $(venv)/lint-tools
 	$(CLANG_FORMAT) -i $(cxx_files)
-	$(bin)/ruff check --fix $(python_files)
+	$(bin)/ruff check --fix --exit-zero $(python_files)
 	$(bin)/ruff format $(python_files)
 
 bench: $(venv)/tools $(deps)/ready

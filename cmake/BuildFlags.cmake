@@ -23,6 +23,9 @@ if(CARRIER_SANITIZE)
     # A preloaded runtime is how Python meets the sanitizer; clang links its own statically unless told.
     add_compile_options(-shared-libasan)
     add_link_options(-shared-libasan)
+    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-runtime-dir OUTPUT_STRIP_TRAILING_WHITESPACE
+                    OUTPUT_VARIABLE runtime_dir)
+    set(CMAKE_BUILD_RPATH "${runtime_dir}")
   endif()
 elseif(CARRIER_LTO)
   include(CheckIPOSupported)
