@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
 #
-# One executable per folder of tests/cpp, out of all its sources: linking is what costs time. GoogleTest is an installed
-# one (scripts/deps.sh brings Debian's), else the pinned release.
+# One executable per folder of tests/cpp that holds a *_test.cpp, out of all its sources and those of tests/cpp/support:
+# linking is what costs time. GoogleTest is an installed one (scripts/deps.sh brings Debian's), else the pinned release.
 find_package(GTest CONFIG QUIET)
 if(NOT GTest_FOUND)
   message(STATUS "GoogleTest is not installed; fetching its pinned release")
@@ -16,8 +16,12 @@ endif()
 include(GoogleTest)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/cpp/*/*.cpp)
+set(support ${test_sources})
+list(FILTER support INCLUDE REGEX "/tests/cpp/support/[^/]*$")
 set(test_folders)
-foreach(source IN LISTS test_sources)
+set(tests ${test_sources})
+list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+foreach(source IN LISTS tests)
   cmake_path(GET source PARENT_PATH folder)
   list(APPEND test_folders "${folder}")
 endforeach()
@@ -31,7 +35,7 @@ foreach(folder IN LISTS test_folders)
   endif()
   set(sources ${test_sources})
   list(FILTER sources INCLUDE REGEX "/tests/cpp/${name}/[^/]*$")
-  add_executable(${name}_test ${sources})
+  add_executable(${name}_test ${sources} ${support})
   carrier_own_target(${name}_test)
   target_include_directories(${name}_test PRIVATE src tests/cpp)
   target_link_libraries(${name}_test PRIVATE carrier_storage::carrier_storage GTest::gmock GTest::gtest_main)
