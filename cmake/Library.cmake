@@ -31,7 +31,7 @@ target_link_libraries(carrier_storage PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION_RELEASE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # An installed archive must also link without the very same compiler.
-    target_compile_options(carrier_storage PRIVATE -ffat-lto-objects)
+    target_compile_options(carrier_storage PRIVATE $<$<CONFIG:Release>:-ffat-lto-objects>)
   elseif(NOT CARRIER_PYTHON)
     set_target_properties(carrier_storage PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE OFF)
   endif()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Checks the Markdown files: links lead somewhere, Python blocks parse, C++ programs compile against include/.
+"""Checks the Markdown files: links lead somewhere, Python blocks parse, C++ programs compile.
 
 Examples with `>>>` are run by `make test`. A C++ block with a `main` counts as a program.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Checks the types that users see: the stub names all that the module has, and a strict reader accepts the package."""
+"""Checks the types that users see: the stub names all that the module has, and a type checker accepts it."""
 
 import ast
 import importlib

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Prints what pyproject.toml requires, one a line: `requirements.py build test` for the build system and an extra."""
+"""Prints what pyproject.toml requires, one a line: `requirements.py build test` for build and an extra."""
 
 import sys
 import tomllib
 from pathlib import Path
 
-# What a build without isolation needs besides its requirements: these are programs, so a frontend would fetch them.
+# Programs that a build frontend would fetch by itself.
 TOOLS = ["cmake>=3.22", "ninja"]
 
 
