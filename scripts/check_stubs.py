@@ -48,7 +48,8 @@ def main() -> int:
     core = importlib.import_module(CORE)
     package = Path(str(core.__file__)).parent
     stub = package / "_core.pyi"
-    problems = [f"{package / name} is missing" for name in ("_core.pyi", "py.typed") if not (package / name).exists()]
+    wanted = [stub, package / "py.typed"]
+    problems = [f"{path} is missing" for path in wanted if not path.exists()]
     if not problems:
         problems = missing(core, ast.parse(stub.read_text(encoding="utf-8")).body, CORE)
     for problem in problems:
