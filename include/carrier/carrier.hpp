@@ -173,6 +173,10 @@ class CARRIER_API Carrier : public RefCounted {
     virtual void do_set(std::int64_t index, const Value& value);
     virtual Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
                                           bool empty) const = 0;
+    /// Fresh storage whose every slot is about to be overwritten: the target of a transition.
+    virtual Ref<Carrier> do_provision(std::int64_t size, bool writable, const DType& dtype) const {
+        return do_allocate_like(size, writable, dtype, true);
+    }
     virtual std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
                                               const DType& dtype) const = 0;
     /// The dtypes that factories accept, in order; the default asks do_supports alone.

@@ -43,6 +43,7 @@ class CARRIER_API Evictable final : public Carrier {
     void do_set(std::int64_t index, const Value& value) override;
     Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
                                   bool empty) const override;
+    Ref<Carrier> do_provision(std::int64_t size, bool writable, const DType& dtype) const override;
     std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
                                       const DType& dtype) const override;
     bool do_scatters() const override;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "carrier/carrier.hpp"
+#include "carrier/host_block.hpp"
 
 namespace carrier {
 
@@ -14,7 +15,11 @@ namespace carrier {
 /// instead. Nothing of Metal is loaded before the first construction.
 class CARRIER_API Metal final : public Carrier {
   public:
-    explicit Metal(std::int64_t size, const DType& dtype = DType::Float32(), bool writable = true, bool empty = false);
+    explicit Metal(std::int64_t size, const DType& dtype = DType::Float32(), bool writable = true,
+                   bool empty = false);
+
+    /// Copies staged slots into fresh device memory.
+    Metal(const Ref<HostBlock>& staged, std::int64_t size, const DType& dtype, bool writable);
 
     std::string kind() const override { return "Metal"; }
 
@@ -25,8 +30,10 @@ class CARRIER_API Metal final : public Carrier {
 
   protected:
     bool do_supports(const DType& dtype) const override;
-    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const override;
-    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const override;
+    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
+                                  bool empty) const override;
+    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
+                                      const DType& dtype) const override;
     void do_release() override;
     Ref<Block> do_block() const override { return block_; }
 

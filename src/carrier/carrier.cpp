@@ -165,13 +165,12 @@ void Inner::release(Carrier& c) {
     c.hot_.data = nullptr;
 }
 
-Ref<Carrier> Inner::allocate(const Carrier& like, std::int64_t size, bool writable, const DType& dtype,
-                             bool empty) {
-    Ref<Carrier> fresh = like.do_allocate_like(size, writable, dtype, empty);
+namespace {
+/// What a factory of user code returned, or that of a shipped kind, is what was asked for.
+Ref<Carrier> checked(const Carrier& like, Ref<Carrier> fresh, std::int64_t size, const DType& dtype) {
     if (fresh->is_released() || fresh->is_owned())
         throw StateError("the " + like.kind() +
-                         " factory returned a carrier that is released or owned; it must "
-                         "return a fresh one");
+                         " factory returned a carrier that is released or owned; it must return a fresh one");
     if (&fresh->dtype() != &dtype)
         throw TypeError("the " + like.kind() + " factory was asked for dtype " + dtype.name() +
                         " and returned " + fresh->dtype().name());
@@ -179,6 +178,16 @@ Ref<Carrier> Inner::allocate(const Carrier& like, std::int64_t size, bool writab
         throw ValueError("the " + like.kind() + " factory was asked for " + std::to_string(size) +
                          " slots and returned " + std::to_string(fresh->size()));
     return fresh;
+}
+}  // namespace
+
+Ref<Carrier> Inner::allocate(const Carrier& like, std::int64_t size, bool writable, const DType& dtype,
+                             bool empty) {
+    return checked(like, like.do_allocate_like(size, writable, dtype, empty), size, dtype);
+}
+
+Ref<Carrier> Inner::provision(const Carrier& like, std::int64_t size, bool writable, const DType& dtype) {
+    return checked(like, like.do_provision(size, writable, dtype), size, dtype);
 }
 
 void Carrier::increment_version() {

@@ -29,10 +29,11 @@ class Inner {
 
     static void check_access(const Carrier& c) { c.check_access(); }
 
-    /// Fresh storage of `like`'s kind, checked: a live, unowned carrier of `dtype` with at least `size`
-    /// slots.
+    /// Fresh storage of `like`'s kind, checked: a live, unowned carrier of `dtype` with at least `size` slots.
     static Ref<Carrier> allocate(const Carrier& like, std::int64_t size, bool writable, const DType& dtype,
                                  bool empty);
+    /// The same for the target of a transition, which is overwritten at once.
+    static Ref<Carrier> provision(const Carrier& like, std::int64_t size, bool writable, const DType& dtype);
     /// Gives the storage up and marks the carrier released; a hook that throws leaves it live. Idempotent.
     static void release(Carrier& c);
 

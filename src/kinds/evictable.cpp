@@ -159,6 +159,12 @@ Ref<Carrier> Evictable::do_allocate_like(std::int64_t size, bool writable, const
     return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
 }
 
+Ref<Carrier> Evictable::do_provision(std::int64_t size, bool writable, const DType& dtype) const {
+    Ref<Carrier> primary = Inner::provision(prototype(primary_), size, writable, dtype);
+    Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
+    return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
+}
+
 /// Fills a fresh primary, then puts a fresh empty secondary under it.
 class HierarchyIntake final : public Intake {
   public:
@@ -236,7 +242,7 @@ void Evictable::move(Tier& from, Tier& to, std::int64_t slots) {
     const bool reuse = !old.is_released() && Inner::size(old) >= slots && Inner::intrinsically_mutable(old);
     // A custom tier is written through its own hooks, so it must come mutable.
     const bool writable = down || Inner::runs_hooks(old) || do_is_mutable();
-    Ref<Carrier> target = reuse ? to.carrier : Inner::allocate(old, slots, writable, dtype(), true);
+    Ref<Carrier> target = reuse ? to.carrier : Inner::provision(old, slots, writable, dtype());
     Provisional provisional(reuse ? nullptr : target.get());
     transfer(*from.carrier, *target, slots, !reuse);
     if (reuse)

@@ -6,9 +6,8 @@
 #include <array>
 
 #include "carrier/errors.hpp"
-#include "carrier/intake.hpp"
+#include "kinds/host_intake.hpp"
 #include "kinds/metal/runtime.hpp"
-#include "kinds/storage_bytes.hpp"
 
 namespace carrier {
 
@@ -33,8 +32,13 @@ Ref<Carrier> Metal::do_allocate_like(std::int64_t size, bool writable, const DTy
     return Ref<Carrier>(make<Metal>(size, dtype, writable, empty));
 }
 
-std::unique_ptr<Intake> Metal::do_intake(std::int64_t, bool, const DType&) const {
-    throw NotImplementedError("Metal storage cannot be filled without a Metal runtime");
+Metal::Metal(const Ref<HostBlock>& staged, std::int64_t size, const DType& dtype, bool writable)
+    : Metal(size, dtype, writable, true) {
+    block_->write(0, {staged->data(), staged->size()});
+}
+
+std::unique_ptr<Intake> Metal::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
+    return std::make_unique<HostIntake<Metal>>(expected, writable, dtype, true);
 }
 
 void Metal::do_release() { block_ = nullptr; }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include <functional>
+#include <vector>
+
+#include "carrier/carrier.hpp"
+#include "carrier/errors.hpp"
+#include "carrier/exclusive.hpp"
+#include "carrier/host_block.hpp"
+#include "carrier/inner.hpp"
+#include "carrier/tensor.hpp"
+#include "layout/plan.hpp"
+
+namespace carrier {
+
+namespace {
+
+/// From this many values on the host's lock is given up, and the carriers are marked busy meanwhile.
+constexpr std::int64_t kBulk = 16'384;
+
+bool scatters_into(const DType& from, const DType& to) noexcept {
+    return &from == &to ||
+           (&to == &DType::Float32() && (&from == &DType::Int32() || &from == &DType::Bool()));
+}
+
+Conversion conversion(Encoding from, Encoding to) noexcept {
+    if (from == Encoding::bool8)
+        return to == Encoding::bool8 ? Conversion::bool_to_bool : Conversion::bool_to_float32;
+    return from == Encoding::int32 && to == Encoding::float32 ? Conversion::int32_to_float32
+                                                              : Conversion::none;
+}
+
+/// Values of a Tensor in host memory: where its slots are, or a dense copy in logical order.
+struct Staged {
+    Ref<Block> block;
+    const std::byte* base = nullptr;
+    bool dense = false;
+};
+
+std::size_t bytes_of(std::int64_t slots, Encoding encoding) noexcept {
+    return static_cast<std::size_t>(slots) * slot_bytes(encoding);
+}
+
+Staged stage_values(const Subtensor& from, Encoding encoding) {
+    const std::int64_t n = from.layout.size();
+    const std::size_t width = slot_bytes(encoding);
+    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(n, encoding), Fill::none);
+    for (std::int64_t i = 0; i < n; ++i)
+        store_slot(encoding, copy->data() + static_cast<std::size_t>(i) * width,
+                   normalize(encoding, Inner::get(*from.carrier, from.offset + from.layout.index(i))));
+    return {Ref<Block>(copy), copy->data(), true};
+}
+
+/// The source's bytes in host memory. A file's are read over the span that the layout reaches.
+Staged stage(const Subtensor& from, Encoding encoding) {
+    const Ref<Block> block = Inner::block(*from.carrier);
+    if (!block) return stage_values(from, encoding);
+    const std::size_t offset = bytes_of(from.offset, encoding);
+    if (block->data() != nullptr) return {block, block->data() + offset, false};
+    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(from.layout.cosize(), encoding), Fill::none);
+    block->read(offset, {copy->data(), copy->size()});
+    return {Ref<Block>(copy), copy->data(), false};
+}
+
+bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) noexcept {
+    const std::less<const std::byte*> before;
+    return before(a, b + b_bytes) && before(b, a + a_bytes);
+}
+
+/// One slot of a carrier without a block, as it was: for writing back when a later hook refuses.
+struct Undo {
+    std::int64_t slot;
+    Value value;
+};
+
+void scatter_by_slots(Carrier& onto, const Subtensor& from, std::int64_t base, const Layout& mapping) {
+    onto.dtype();
+    const Encoding encoding = onto.hot().encoding;
+    const std::int64_t n = mapping.size();
+    std::vector<Value> values;
+    values.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+        Value v = Inner::get(*from.carrier, from.offset + from.layout.index(i));
+        values.push_back(encoding == Encoding::opaque ? std::move(v)
+                                                      : to_value(encoding, normalize(encoding, v)));
+    }
+    std::vector<Undo> undo;
+    undo.reserve(values.size());
+    try {
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t slot = base + mapping.index(i);
+            undo.push_back({slot, Inner::get(onto, slot)});
+            Inner::set(onto, slot, values[static_cast<std::size_t>(i)]);
+            if (onto.is_released())
+                throw StateError("the " + onto.kind() +
+                                 " carrier was released by a hook while it was scattered into");
+        }
+    } catch (...) {
+        for (auto u = undo.rbegin(); u != undo.rend() && !onto.is_released(); ++u) {
+            try {
+                Inner::set(onto, u->slot, u->value);
+            } catch (...) {
+                // The first refusal is the one to report.
+            }
+        }
+        throw;
+    }
+}
+
+}  // namespace
+
+void Carrier::check_scatter(const Tensor& source, const Tensor& onto, const Layout& mapping,
+                            std::int64_t offset) const {
+    const Subtensor& from = source.single();
+    const Subtensor& to = onto.single();
+    from.carrier->check_live();
+    to.carrier->check_live();
+    check_mutable();
+    if (!(to.carrier == this))
+        throw ValueError(
+            "scatter_onto stands on another carrier; it must be a Tensor over the receiver itself");
+    if (!(mapping.shape() == from.layout.shape()))
+        throw ValueError("mapping has shape " + mapping.shape().repr() + "; it must have the source's, " +
+                         from.layout.shape().repr());
+    if (offset < 0) throw ValueError("mapping_offset must be at least 0; got " + std::to_string(offset));
+    const std::int64_t slots = size();
+    const std::int64_t reach = mapping.cosize();
+    if (reach > slots || to.offset > slots - reach || offset > slots - reach - to.offset)
+        throw IndexError("scatter would write up to slot " + std::to_string(to.offset) + " + " +
+                         std::to_string(offset) + " + " + std::to_string(reach - 1) + "; the " + kind() +
+                         " carrier has " + std::to_string(slots) + " slots");
+    const std::int64_t there = from.carrier->size();
+    if (from.layout.cosize() > there || from.offset > there - from.layout.cosize())
+        throw IndexError("the source reaches beyond the " + std::to_string(there) + " slots of its carrier");
+    if (!scatters_into(from.carrier->dtype(), dtype()))
+        throw TypeError("values of dtype " + from.carrier->dtype().name() + " do not scatter into dtype " +
+                        dtype().name() + "; equal dtypes do, and Int32 or Bool into Float32");
+}
+
+void Carrier::scatter(const Tensor& source, const Tensor& onto, const Layout& mapping, std::int64_t offset) {
+    require_scatter();
+    Exclusive::wait_for(*source.single().carrier);
+    Exclusive::wait_for(*this);
+    check_scatter(source, onto, mapping, offset);
+    const std::int64_t base = onto.offset() + offset;
+    if (mapping.size() < kBulk) {
+        do_scatter(source, base, mapping);
+    } else {
+        const Exclusive exclusive({this, source.carrier().get()});
+        check_scatter(source, onto, mapping, offset);
+        do_scatter(source, base, mapping);
+    }
+    ++hot_.version;
+}
+
+void Carrier::do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping) {
+    const Subtensor& from = source.single();
+    if (hot_.has(Hot::kIndirect)) return scatter_by_slots(*this, from, base, mapping);
+    const Encoding source_encoding = from.carrier->hot().encoding;
+    const Ref<Block> pinned = do_block();
+    std::byte* const target = hot_.data + bytes_of(base, hot_.encoding);
+    Staged staged = stage(from, source_encoding);
+    const Layout* reading = staged.dense ? nullptr : &from.layout;
+    const auto run = [&] {
+        if (reading != nullptr && overlap(staged.base, bytes_of(reading->cosize(), source_encoding), target,
+                                          bytes_of(mapping.cosize(), hot_.encoding))) {
+            const Ref<HostBlock> snapshot =
+                HostBlock::allocate(bytes_of(mapping.size(), source_encoding), Fill::none);
+            CopyPlan::gather(*reading, slot_bytes(source_encoding)).run(staged.base, snapshot->data());
+            staged = {Ref<Block>(snapshot), snapshot->data(), true};
+            reading = nullptr;
+        }
+        const Conversion convert = conversion(source_encoding, hot_.encoding);
+        if (reading != nullptr)
+            CopyPlan(*reading, mapping, slot_bytes(hot_.encoding), convert).run(staged.base, target);
+        else
+            CopyPlan::spread(mapping, slot_bytes(hot_.encoding), convert).run(staged.base, target);
+    };
+    if (mapping.size() < kBulk) return run();
+    const Unlocked unlocked;
+    run();
+}
+
+}  // namespace carrier
