@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "carrier/cpu.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include "python/collect.hpp"
+#include "python/convert.hpp"
+#include "python/factories.hpp"
+#include "python/module.hpp"
+#include "python/python_carrier.hpp"
+#include "python/ref_caster.hpp"
+
+namespace carrier::python {
+
+namespace {
+
+/// An address as Python has it: an exact, positive int.
+std::uintptr_t address_of(nb::handle pointer) {
+    static_assert(sizeof(std::uintptr_t) <= sizeof(unsigned long long));
+    int overflow = 0;
+    const long long small = PyLong_AsLongLongAndOverflow(pointer.ptr(), &overflow);
+    if (overflow == 0 && small > 0) return static_cast<std::uintptr_t>(small);
+    if (overflow > 0) {
+        const unsigned long long large = PyLong_AsUnsignedLongLong(pointer.ptr());
+        if (PyErr_Occurred() == nullptr) return static_cast<std::uintptr_t>(large);
+        PyErr_Clear();
+    }
+    throw ValueError("pointer must be a positive address; got " + nb::cast<std::string>(nb::str(pointer)));
+}
+
+void initialize(nb::handle self, nb::handle size, nb::handle pointer, nb::handle writable, nb::handle dtype,
+                nb::handle empty) {
+    void* memory = require_fresh<CPU>(self, "CPU");
+    const bool is_writable = exact_bool(writable, "mutable");
+    const bool is_empty = exact_bool(empty, "empty");
+    const DType& wanted = dtype.is_valid() ? *dtype_of(dtype) : DType::Float32();
+    if (!pointer.is_none() && !PyLong_CheckExact(pointer.ptr()))
+        throw TypeError("pointer must be an int (an address) or None, not " + class_name(pointer));
+    const std::int64_t slots = size_of(size, "size");
+    memory = require_fresh<CPU>(self, "CPU");  // size's __index__ may have called __init__ itself
+    CPU* made = pointer.is_none() ? new (memory) CPU(slots, wanted, is_writable, is_empty)
+                                  : new (memory) CPU(slots, address_of(pointer), wanted, is_writable);
+    adopt(made, self);
+}
+
+PyType_Slot slots[] = {
+    {Py_tp_methods, closed_methods},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse_type)},
+    {0, nullptr},
+};
+
+constexpr std::uint32_t kPooled = 1024;
+
+}  // namespace
+
+void bind_cpu(nb::module_& m) {
+    nb::class_<CPU, Carrier>(m, "CPU", nb::type_slots(slots), nb::is_final(), nb::pooled(kPooled),
+                             nb::sig("@typing.final\nclass CPU(Carrier)"),
+                             R"(Host memory, owned or wrapped. Stores Float32, Int32 and Bool.
+
+``size`` counts slots. ``pointer`` is the address of memory that somebody else owns: it is neither checked, changed nor
+freed, and has to outlive the carrier and its views. Without one the carrier owns fresh memory, of zeros unless ``empty``
+lets it skip them: then write each slot before reading it.
+
+Raises TypeError (arguments), ValueError (negative size, address, dtype), MemoryError.
+
+>>> from carrier_storage import CPU, DType
+>>> c = CPU(3, dtype=DType.Int32)
+>>> c[1] = 7
+>>> list(c)
+[0, 7, 0]
+>>> c
+CPU(size=3, dtype=Int32, mutable=True, version=1, live)
+)")
+        .def("__init__", &initialize, nb::arg("size").none(), nb::arg("pointer") = nb::none(), nb::kw_only(),
+             nb::arg("mutable").none() = true, nb::arg("dtype").none() = object_of(DType::Float32()),
+             nb::arg("empty").none() = false,
+             nb::sig("def __init__(self, size: typing.SupportsIndex, pointer: int | None = None, *, "
+                     "mutable: bool = True, dtype: DType = DType.Float32, empty: bool = False) -> None"))
+        .def(
+            "pointer", [](nb::handle self) { return require_instance<CPU>(self, "self", "CPU").pointer(); },
+            nb::sig("def pointer(self) -> int"),
+            R"(The address of slot 0, positive even when there are no slots. RuntimeError after release.
+
+>>> from carrier_storage import CPU
+>>> c = CPU(3)
+>>> CPU(3, pointer=c.pointer()).pointer() == c.pointer()
+True
+)");
+}
+
+}  // namespace carrier::python

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "python/interpreter.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "carrier/host.hpp"
+#include "carrier/session.hpp"
+#include "python/module.hpp"
+
+#if defined(Py_LIMITED_API)
+// Exported by every CPython, left out of the limited headers.
+extern "C" int PyGILState_Check(void);
+#endif
+
+namespace carrier::python {
+
+namespace {
+
+/// The one thread that may run signal handlers.
+std::atomic<std::thread::id> main_thread;
+
+/// A daemon thread that asks for the lock while Python shuts down is ended by an unwinding that our noexcept
+/// functions would turn into an abort. It stops here instead, as newer Pythons have it.
+[[noreturn]] void stop_for_ever() {
+    for (;;) pause();
+}
+
+void* suspend() noexcept { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+
+void resume(void* state) noexcept {
+    try {
+        PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+    } catch (...) {
+        stop_for_ever();
+    }
+}
+
+void poll() {
+    if (std::this_thread::get_id() != main_thread.load(std::memory_order_relaxed)) return;
+    const Held lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+void retain(void* object) noexcept {
+    const Held lock;
+    Py_INCREF(static_cast<PyObject*>(object));
+}
+
+void release(void* object) noexcept {
+    // Past the interpreter's end its objects are gone.
+    if (!nb::is_alive()) return;
+    const Held lock;
+    Py_DECREF(static_cast<PyObject*>(object));
+}
+
+/// A child of multiprocessing ends in os._exit, without Python's shutdown: its own finalizers are what runs
+/// there. They are cleared when the child starts, so each session registers anew, and nothing imports
+/// multiprocessing for it.
+void register_finalizer() {
+    const nb::object util = nb::module_::import_("sys").attr("modules").attr("get")("multiprocessing.util");
+    if (util.is_none()) return;
+    util.attr("Finalize")(nb::none(), nb::cpp_function([] { remove_session(); }),
+                          nb::arg("exitpriority") = 0);
+}
+
+std::string temporary_directory() {
+    const Held lock;
+    register_finalizer();
+    const nb::object path = nb::module_::import_("os").attr("path").attr("abspath")(
+        nb::module_::import_("tempfile").attr("gettempdir")());
+    const nb::object bytes = nb::steal(PyUnicode_EncodeFSDefault(path.ptr()));
+    if (!bytes.is_valid()) throw nb::python_error();
+    return PyBytes_AsString(bytes.ptr());
+}
+
+}  // namespace
+
+Held::Held() noexcept : taken_(PyGILState_Check() == 0) {
+    if (!taken_) return;
+    try {
+        state_ = PyGILState_Ensure();
+    } catch (...) {
+        stop_for_ever();
+    }
+}
+
+Held::~Held() {
+    if (taken_) PyGILState_Release(state_);
+}
+
+void connect_host() {
+    main_thread.store(std::this_thread::get_id());
+    // The thread that forks is the main one of the child.
+    pthread_atfork(nullptr, nullptr, [] { main_thread.store(std::this_thread::get_id()); });
+    host() = Host{suspend, resume, poll, retain, release, temporary_directory};
+}
+
+void register_exit(nb::module_& m) {
+    m.def("_remove_session", [] { remove_session(); });
+    nb::module_::import_("atexit").attr("register")(m.attr("_remove_session"));
+}
+
+}  // namespace carrier::python
