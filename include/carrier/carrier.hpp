@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -44,6 +45,8 @@ class CARRIER_API Owner {
     virtual bool admits_this_thread() const noexcept = 0;
     /// Writes that reached the carrier's values through the owner since the claim.
     virtual std::uint64_t writes() const noexcept { return 0; }
+    /// The hierarchy whose tier it is; null for a token.
+    virtual const Carrier* hierarchy() const noexcept { return nullptr; }
 
   protected:
     ~Owner() = default;
@@ -134,6 +137,15 @@ class CARRIER_API Carrier : public RefCounted {
     /// NotImplementedError when the kind does not scatter, whatever its state.
     void require_scatter() const;
 
+    /// Copies slots [start, stop) out, as their encoding lays them out (Bool normalized to 0 and 1).
+    /// StateError, IndexError for a range that is not inside [0, size()]; `into` has exactly the bytes.
+    void read(std::int64_t start, std::int64_t stop, std::span<std::byte> into) const;
+    /// Writes normalized slots from `start` on. All or nothing, one step of the version; none for no slots.
+    /// `slots` may overlap the carrier's own memory. StateError, IndexError, OsError.
+    void write(std::int64_t start, std::span<const std::byte> slots);
+    /// Writes one value to slots [start, stop), under the same rules.
+    void fill(const Value& value, std::int64_t start, std::int64_t stop);
+
     /// Gives the storage up for good. Idempotent. StateError while owned (outside the owner's scope).
     void release();
     /// Counts one mutation made by other means. StateError when not publicly mutable.
@@ -153,6 +165,8 @@ class CARRIER_API Carrier : public RefCounted {
     void require_live() const;
     /// require_live, and StateError when not publicly mutable.
     void require_mutable() const;
+    /// IndexError unless 0 <= start <= stop <= size().
+    void require_range(std::int64_t start, std::int64_t stop) const;
     /// IndexError unless 0 <= index < size().
     void require_slot(std::int64_t index) const;
     /// require_live and StateError when owned by somebody whose scope this thread is not in: for transitions.

@@ -60,11 +60,12 @@ class CARRIER_API Evictable final : public Carrier {
     /// One tier and the claim on it.
     struct Tier final : Owner {
         Ref<Carrier> carrier;
-        const Evictable* hierarchy = nullptr;
+        const Evictable* above = nullptr;
         std::uint64_t version_at_claim = 0;
         bool written_through = false;  ///< writes to the hierarchy are writes to this tier
         bool admits_this_thread() const noexcept override { return false; }
         std::uint64_t writes() const noexcept override;
+        const Carrier* hierarchy() const noexcept override { return above; }
     };
     struct Unchecked {};
     /// A fresh hierarchy of fresh tiers: the primary may be empty.

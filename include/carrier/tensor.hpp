@@ -24,11 +24,12 @@ struct Subtensor {
 /// NotImplementedErrors that say so.
 class CARRIER_API Tensor {
   public:
-    /// ValueError when the offset is negative or `offset + layout.cosize()` exceeds the carrier's size, StateError
-    /// when the carrier is released. May stand over an evicted hierarchy.
+    /// ValueError when the offset is negative or `offset + layout.cosize()` exceeds the carrier's size,
+    /// StateError when the carrier is released. May stand over an evicted hierarchy.
     Tensor(Ref<Carrier> carrier, std::int64_t offset, Layout layout);
-    /// The Tensor of a compound dtype: one subtensor a plane, in order, all of one exact carrier kind, and n - 1
-    /// adjacent layouts, each with the shape of the level it leaves and indices inside the next level's size.
+    /// The Tensor of a compound dtype: one subtensor a plane, in order, all of one exact carrier kind, and n
+    /// - 1 adjacent layouts, each with the shape of the level it leaves and indices inside the next level's
+    /// size.
     static Tensor from_subtensors(const DType& dtype, std::vector<Subtensor> subtensors,
                                   std::vector<Layout> adjacent = {});
 
@@ -45,7 +46,8 @@ class CARRIER_API Tensor {
     std::uint64_t version() const { return single().carrier->version(); }
     bool is_mutable() const { return single().carrier->is_mutable(); }
 
-    /// One value by logical index (first mode fastest). ValueError outside the domain, then the carrier's errors.
+    /// One value by logical index (first mode fastest). ValueError outside the domain, then the carrier's
+    /// errors.
     Value get_value(std::int64_t logical) const;
     void set_value(std::int64_t logical, const Value& value);
 

@@ -47,7 +47,7 @@ const DType& Carrier::do_dtype() const { throw NotImplementedError("the carrier 
 
 bool Carrier::is_mutable() const {
     if (hot_.has(Hot::kOwned) && !owner_->admits_this_thread()) return false;
-    return !hot_.has(Hot::kEdited) && do_is_mutable();
+    return do_is_mutable();
 }
 
 void Carrier::require_live() const {
@@ -80,8 +80,6 @@ void Carrier::check_mutable() const {
     if (hot_.has(Hot::kOwned) && do_is_mutable())
         throw StateError("the " + kind() +
                          " carrier is owned exclusively and cannot be written here; write through its owner");
-    if (hot_.has(Hot::kEdited))
-        throw StateError("the " + kind() + " carrier is being edited; write after the edit ends");
     throw StateError("the " + kind() + " carrier is not mutable and cannot be written");
 }
 

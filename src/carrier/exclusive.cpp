@@ -5,15 +5,16 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <new>
+#include <set>
+#include <utility>
 
 #include "carrier/errors.hpp"
 #include "carrier/evictable.hpp"
+#include "carrier/inner.hpp"
 
 namespace carrier {
 
@@ -43,31 +44,47 @@ Parking& parking() {
     return *lot;
 }
 
+int level(const Carrier& c) noexcept {
+    int depth = 0;
+    for (const Owner* owner = Inner::owner(c); owner != nullptr && owner->hierarchy() != nullptr;
+         owner = Inner::owner(*owner->hierarchy()))
+        ++depth;
+    return depth;
+}
+
 }  // namespace
 
 Exclusive::Exclusive(std::initializer_list<const Carrier*> carriers) {
-    for (const Carrier* c : carriers) add(c);
-    std::sort(held_.begin(), held_.end(),
-              [](const Ref<Carrier>& a, const Ref<Carrier>& b) { return std::less<>()(a.get(), b.get()); });
-    held_.erase(std::unique(held_.begin(), held_.end()), held_.end());
-    std::size_t taken = 0;
     try {
-        for (; taken < held_.size(); ++taken) take(*held_[taken]);
+        enter(carriers);
     } catch (...) {
-        while (taken > 0) leave(*held_[--taken]);
+        leave_all();
         throw;
     }
 }
 
-Exclusive::~Exclusive() {
-    for (const Ref<Carrier>& c : held_) leave(*c);
+Exclusive::~Exclusive() { leave_all(); }
+
+void Exclusive::enter(std::initializer_list<const Carrier*> carriers) {
+    // The next to take: by level below the top of its hierarchy, then by address.
+    std::set<std::pair<int, Carrier*>> waiting;
+    for (const Carrier* c : carriers) waiting.emplace(level(*c), const_cast<Carrier*>(c));
+    while (!waiting.empty()) {
+        const auto [depth, next] = *waiting.begin();
+        waiting.erase(waiting.begin());
+        held_.reserve(held_.size() + 1);
+        Ref<Carrier> keep(next);
+        take(*next);
+        held_.push_back(std::move(keep));
+        if (const auto* hierarchy = dynamic_cast<const Evictable*>(next))
+            for (const Ref<Carrier>& tier : {hierarchy->primary(), hierarchy->secondary()})
+                if (tier) waiting.emplace(depth + 1, tier.get());
+    }
 }
 
-void Exclusive::add(const Carrier* carrier) {
-    held_.emplace_back(const_cast<Carrier*>(carrier));
-    if (const auto* hierarchy = dynamic_cast<const Evictable*>(carrier))
-        for (const Ref<Carrier>& tier : {hierarchy->primary(), hierarchy->secondary()})
-            if (tier) add(tier.get());
+void Exclusive::leave_all() noexcept {
+    for (const Ref<Carrier>& c : held_) leave(*c);
+    held_.clear();
 }
 
 void Exclusive::take(Carrier& c) {

@@ -2,7 +2,6 @@
 // Copyright carrier-storage contributors
 
 #pragma once
-#include <array>
 #include <initializer_list>
 #include <vector>
 
@@ -13,7 +12,8 @@ namespace carrier {
 /// Marks carriers, and the tiers of hierarchies among them, busy for a scope: whoever meets them waits.
 ///
 /// For bulk work that gives the host's lock up, and for transitions. Entering waits for its turn, open to
-/// signals; carriers are taken in the order of their addresses, so that two scopes never wait for each other.
+/// signals; carriers are taken from the top of their hierarchies down, and by address on one level, so that
+/// two scopes never wait for each other. The tiers are looked up when their hierarchy is held, not before.
 /// StateError when the calling thread itself is at work on one of them (a hook that calls back), and in a
 /// forked child whose parent was at work at the fork. A carrier of hooks admits its own thread again.
 ///
@@ -31,7 +31,8 @@ class Exclusive {
   private:
     static void take(Carrier& carrier);
     static void leave(Carrier& carrier) noexcept;
-    void add(const Carrier* carrier);
+    void enter(std::initializer_list<const Carrier*> carriers);
+    void leave_all() noexcept;
 
     std::vector<Ref<Carrier>> held_;
 };

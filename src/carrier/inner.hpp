@@ -6,6 +6,9 @@
 
 namespace carrier {
 
+/// Up to this many bytes a copy is made at once; beyond, the host's lock is given up around it.
+constexpr std::size_t kInlineBytes = std::size_t{64} << 10;
+
 /// Unguarded access to any carrier for the library's own floors: a hierarchy acts on the tiers it owns, and
 /// scatter on the source it reads. Whoever calls this has done the checks.
 class Inner {
@@ -29,7 +32,8 @@ class Inner {
 
     static void check_access(const Carrier& c) { c.check_access(); }
 
-    /// Fresh storage of `like`'s kind, checked: a live, unowned carrier of `dtype` with at least `size` slots.
+    /// Fresh storage of `like`'s kind, checked: a live, unowned carrier of `dtype` with at least `size`
+    /// slots.
     static Ref<Carrier> allocate(const Carrier& like, std::int64_t size, bool writable, const DType& dtype,
                                  bool empty);
     /// The same for the target of a transition, which is overwritten at once.

@@ -10,6 +10,7 @@
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
 #include "carrier/tensor.hpp"
+#include "carrier/undo.hpp"
 #include "layout/plan.hpp"
 
 namespace carrier {
@@ -68,12 +69,6 @@ bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::s
     return before(a, b + b_bytes) && before(b, a + a_bytes);
 }
 
-/// One slot of a carrier without a block, as it was: for writing back when a later hook refuses.
-struct Undo {
-    std::int64_t slot;
-    Value value;
-};
-
 void scatter_by_slots(Carrier& onto, const Subtensor& from, std::int64_t base, const Layout& mapping) {
     onto.dtype();
     const Encoding encoding = onto.hot().encoding;
@@ -85,27 +80,10 @@ void scatter_by_slots(Carrier& onto, const Subtensor& from, std::int64_t base, c
         values.push_back(encoding == Encoding::opaque ? std::move(v)
                                                       : to_value(encoding, normalize(encoding, v)));
     }
-    std::vector<Undo> undo;
-    undo.reserve(values.size());
-    try {
-        for (std::int64_t i = 0; i < n; ++i) {
-            const std::int64_t slot = base + mapping.index(i);
-            undo.push_back({slot, Inner::get(onto, slot)});
-            Inner::set(onto, slot, values[static_cast<std::size_t>(i)]);
-            if (onto.is_released())
-                throw StateError("the " + onto.kind() +
-                                 " carrier was released by a hook while it was scattered into");
-        }
-    } catch (...) {
-        for (auto u = undo.rbegin(); u != undo.rend() && !onto.is_released(); ++u) {
-            try {
-                Inner::set(onto, u->slot, u->value);
-            } catch (...) {
-                // The first refusal is the one to report.
-            }
-        }
-        throw;
-    }
+    SlotUndo undo(onto, values.size());
+    for (std::int64_t i = 0; i < n; ++i)
+        undo.set(base + mapping.index(i), values[static_cast<std::size_t>(i)]);
+    undo.forget();
 }
 
 }  // namespace

@@ -106,12 +106,12 @@ void Evictable::abandon() noexcept {
 }
 
 std::uint64_t Evictable::Tier::writes() const noexcept {
-    return written_through ? hierarchy->version() - version_at_claim : 0;
+    return written_through ? above->version() - version_at_claim : 0;
 }
 
 void Evictable::own(Tier& tier, Ref<Carrier> carrier) noexcept {
     tier.carrier = std::move(carrier);
-    tier.hierarchy = this;
+    tier.above = this;
     tier.version_at_claim = version();
     Inner::set_owner(*tier.carrier, &tier);
 }

@@ -3,10 +3,12 @@
 
 #include "carrier/file_backed.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "carrier/errors.hpp"
 #include "carrier/exclusive.hpp"
+#include "carrier/host_block.hpp"
 #include "carrier/intake.hpp"
 #include "kinds/storage_bytes.hpp"
 

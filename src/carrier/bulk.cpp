@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "carrier/carrier.hpp"
+#include "carrier/errors.hpp"
+#include "carrier/exclusive.hpp"
+#include "carrier/host_block.hpp"
+#include "carrier/inner.hpp"
+#include "carrier/undo.hpp"
+
+namespace carrier {
+
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
+
+/// Runs `work` on the carrier's block: small work at once, bulk with the host's lock given up and the carrier
+/// busy. The block is asked for after the wait, since a transition may have run meanwhile.
+template <class Check, class Work>
+void on_block(const Carrier& c, std::size_t bytes, const Check& check, const Work& work) {
+    if (bytes <= kInlineBytes) return work(*Inner::block(c));
+    const Exclusive exclusive({&c});
+    check();
+    const Ref<Block> block = Inner::block(c);
+    const Unlocked unlocked;
+    work(*block);
+}
+
+void normalize_booleans(std::span<std::byte> slots) noexcept {
+    for (std::byte& slot : slots) slot = std::byte{slot != std::byte{0}};
+}
+
+void write_block(Block& block, std::size_t offset, std::span<const std::byte> slots) {
+    if (block.data() != nullptr) {
+        std::memmove(block.data() + offset, slots.data(), slots.size());
+        return;
+    }
+    BlockUndo undo(block, offset, slots.size());
+    for (std::size_t done = 0; done < slots.size(); done += kChunkBytes) {
+        const std::size_t n = std::min(kChunkBytes, slots.size() - done);
+        undo.save(n);
+        block.write(offset + done, slots.subspan(done, n));
+    }
+    undo.forget();
+}
+
+void write_slots(Carrier& c, std::int64_t start, std::span<const std::byte> slots) {
+    const Encoding encoding = c.hot().encoding;
+    const std::size_t width = slot_bytes(encoding);
+    SlotUndo undo(c, slots.size() / width);
+    for (std::size_t i = 0; i < slots.size() / width; ++i)
+        undo.set(start + static_cast<std::int64_t>(i),
+                 to_value(encoding, load_slot(encoding, &slots[i * width])));
+    undo.forget();
+}
+
+}  // namespace
+
+void Carrier::require_range(std::int64_t start, std::int64_t stop) const {
+    const std::int64_t slots = size();
+    if (start >= 0 && start <= stop && stop <= slots) return;
+    throw IndexError("range [" + std::to_string(start) + ", " + std::to_string(stop) +
+                     ") is not inside [0, " + std::to_string(slots) + ") of the " + kind() +
+                     " carrier; ranges are never clamped");
+}
+
+void Carrier::read(std::int64_t start, std::int64_t stop, std::span<std::byte> into) const {
+    require_live();
+    require_range(start, stop);
+    dtype();
+    const Encoding encoding = hot_.encoding;
+    const std::size_t width = slot_bytes(encoding);
+    const std::size_t bytes = static_cast<std::size_t>(stop - start) * width;
+    if (encoding == Encoding::opaque)
+        throw TypeError("slots of dtype " + dtype().name() + " have no bytes to read; read them one by one");
+    if (into.size() != bytes)
+        throw ValueError(std::to_string(stop - start) + " slots are " + std::to_string(bytes) +
+                         " bytes; got room for " + std::to_string(into.size()));
+    const auto check = [&] {
+        check_live();
+        require_range(start, stop);
+    };
+    if (do_block()) {
+        on_block(*this, bytes, check, [&](const Block& block) {
+            block.read(static_cast<std::size_t>(start) * width, into);
+            if (encoding == Encoding::bool8) normalize_booleans(into);
+        });
+        return;
+    }
+    for (std::int64_t i = start; i < stop; ++i)
+        store_slot(encoding, &into[static_cast<std::size_t>(i - start) * width],
+                   normalize(encoding, do_get(i)));
+}
+
+void Carrier::write(std::int64_t start, std::span<const std::byte> slots) {
+    require_mutable();
+    dtype();
+    const Encoding encoding = hot_.encoding;
+    if (encoding == Encoding::opaque)
+        throw TypeError("slots of dtype " + dtype().name() +
+                        " have no bytes to write; write them one by one");
+    const std::size_t width = slot_bytes(encoding);
+    if (slots.size() % width != 0)
+        throw ValueError(std::to_string(slots.size()) + " bytes are no whole number of slots of " +
+                         std::to_string(width) + " bytes");
+    const auto count = static_cast<std::int64_t>(slots.size() / width);
+    const std::int64_t stop = start < 0 || start > size() ? start : start + count;
+    require_range(start, stop);
+    if (slots.empty()) return;
+    const auto check = [&] {
+        check_mutable();
+        require_range(start, stop);
+    };
+    if (do_block())
+        on_block(*this, slots.size(), check,
+                 [&](Block& block) { write_block(block, static_cast<std::size_t>(start) * width, slots); });
+    else
+        write_slots(*this, start, slots);
+    ++hot_.version;
+}
+
+void Carrier::fill(const Value& value, std::int64_t start, std::int64_t stop) {
+    require_mutable();
+    require_range(start, stop);
+    dtype();
+    const Encoding encoding = hot_.encoding;
+    const Scalar slot = normalize(encoding, value);
+    if (start == stop) return;
+    const std::size_t width = slot_bytes(encoding);
+    const std::size_t bytes = static_cast<std::size_t>(stop - start) * width;
+    const auto check = [&] {
+        check_mutable();
+        require_range(start, stop);
+    };
+    const Ref<HostBlock> pattern = HostBlock::allocate(std::min(bytes, std::size_t{1} << 16), Fill::none);
+    for (std::size_t i = 0; i < pattern->size(); i += width) store_slot(encoding, pattern->data() + i, slot);
+    const std::span<const std::byte> run(pattern->data(), pattern->size());
+    if (do_block()) {
+        const std::size_t offset = static_cast<std::size_t>(start) * width;
+        on_block(*this, bytes, check, [&](Block& block) {
+            BlockUndo undo(block, offset, block.data() == nullptr ? bytes : 0);
+            for (std::size_t done = 0; done < bytes; done += run.size()) {
+                const std::size_t n = std::min(run.size(), bytes - done);
+                if (block.data() == nullptr) undo.save(n);
+                block.write(offset + done, run.first(n));
+            }
+            undo.forget();
+        });
+    } else {
+        SlotUndo undo(*this, static_cast<std::size_t>(stop - start));
+        for (std::int64_t i = start; i < stop; ++i) undo.set(i, to_value(encoding, slot));
+        undo.forget();
+    }
+    ++hot_.version;
+}
+
+}  // namespace carrier
