@@ -9,8 +9,9 @@
 
 namespace carrier {
 
-/// Normalized values in memory of its own: no address, no holes. Stores Float32, Int32 and Bool; its structural
-/// answer also names Any and Floating, as the contract's table does, though every factory refuses categories.
+/// Normalized values in memory of its own: no address, no holes. Stores Float32, Int32 and Bool; its
+/// structural answer also names Any and Floating, as the contract's table does, though every factory refuses
+/// categories.
 class CARRIER_API Generic final : public Carrier {
   public:
     /// Storage of `size` zeros. Use `open` or `new_like` to fill one with values.
@@ -27,8 +28,10 @@ class CARRIER_API Generic final : public Carrier {
   protected:
     bool do_supports(const DType& dtype) const override;
     const DType& do_validate(const DType& dtype) const override;
-    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype, bool empty) const override;
-    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable, const DType& dtype) const override;
+    Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
+                                  bool empty) const override;
+    std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
+                                      const DType& dtype) const override;
     void do_release() override;
     Ref<Block> do_block() const override { return Ref<Block>(block_); }
 

@@ -12,9 +12,9 @@ namespace carrier {
 
 class Carrier;
 
-/// Fresh storage while it is being filled, seen by nobody until `finish`. This is how values of unknown number
-/// enter a carrier in bulk: ask for room, write normalized slots into it, say how many, repeat, finish.
-/// Dropping an unfinished intake leaves nothing behind.
+/// Fresh storage while it is being filled, seen by nobody until `finish`. This is how values of unknown
+/// number enter a carrier in bulk: ask for room, write normalized slots into it, say how many, repeat,
+/// finish. Dropping an unfinished intake leaves nothing behind.
 ///
 /// A chunk may be written without the host's lock; the calls themselves are made by one thread.
 class CARRIER_API Intake {

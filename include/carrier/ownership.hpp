@@ -20,8 +20,8 @@ class CARRIER_API Ownership : public RefCounted, public Owner {
 
     /// Null once spent.
     const Ref<Carrier>& carrier() const noexcept { return carrier_; }
-    /// Enters the access scope: bound to this thread, re-entrant. StateError when spent, or when another thread
-    /// is inside.
+    /// Enters the access scope: bound to this thread, re-entrant. StateError when spent, or when another
+    /// thread is inside.
     void enter();
     /// Leaves it. StateError when this thread is not inside.
     void leave();

@@ -14,8 +14,8 @@ namespace carrier {
 /// True when `dtype` is one of `accepted`, the same object.
 CARRIER_API bool accepts_storage_dtype(const DType& dtype, std::span<const DType* const> accepted) noexcept;
 
-/// Returns `dtype` when it is one of `accepted`; otherwise a ValueError that names `carrier` and what it takes.
-/// For a compound dtype the message says that one carrier cannot hold its several planes.
+/// Returns `dtype` when it is one of `accepted`; otherwise a ValueError that names `carrier` and what it
+/// takes. For a compound dtype the message says that one carrier cannot hold its several planes.
 CARRIER_API const DType& validate_storage_dtype(const DType& dtype, std::string_view carrier,
                                                 std::span<const DType* const> accepted);
 
