@@ -28,7 +28,7 @@ class CARRIER_API HostBlock final : public Block {
     /// From this size on a block is mapped.
     static constexpr std::size_t kMapped = std::size_t{1} << 20;
     /// Most that freed mappings may hold. They go at once when memory is refused.
-    static constexpr std::size_t kPooledBytes = std::size_t{64} << 20;
+    static constexpr std::size_t kPooledBytes = std::size_t{32} << 20;
 
     /// MemoryError, with the numbers, when the system refuses or cannot ever hold so much.
     static Ref<HostBlock> allocate(std::size_t bytes, Fill fill);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+namespace carrier::os {
+
+/// Counts forks: a number that differs from a remembered one means that this is a child of the process that
+/// remembered it. Constant until `watch_forks` is called.
+std::uint32_t generation() noexcept;
+void watch_forks();
+
+/// Runs handlers around each fork from now on: `before` and `after` in the parent, `before` and `child` in
+/// the child, on the thread that forks. Later registrations run first before, and last after.
+void at_fork(void (*before)(), void (*after)(), void (*child)());
+
+/// Starts a thread that takes no signals: they are for the host's threads. False when the system refuses.
+bool start_thread(std::thread& thread, std::function<void()> body) noexcept;
+
+std::uint64_t random_number();
+/// The environment's value, empty when unset.
+const char* environment(const char* name) noexcept;
+
+}  // namespace carrier::os
