@@ -20,17 +20,14 @@ std::atomic<std::uint32_t> forks{0};
 
 std::uint32_t generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
-void watch_forks() {
-    static const bool once = [] {
+bool watch_forks() noexcept {
+    static const bool watching =
         at_fork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-        return true;
-    }();
-    (void)once;
+    return watching;
 }
 
-void at_fork(void (*before)(), void (*after)(), void (*child)()) {
-    if (const int code = pthread_atfork(before, after, child); code != 0)
-        throw std::system_error(code, std::generic_category(), "pthread_atfork");
+bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept {
+    return pthread_atfork(before, after, child) == 0;
 }
 
 bool start_thread(std::thread& thread, std::function<void()> body) noexcept {

@@ -12,11 +12,12 @@ namespace carrier::os {
 /// Counts forks: a number that differs from a remembered one means that this is a child of the process that
 /// remembered it. Constant until `watch_forks` is called.
 std::uint32_t generation() noexcept;
-void watch_forks();
+bool watch_forks() noexcept;
 
 /// Runs handlers around each fork from now on: `before` and `after` in the parent, `before` and `child` in
-/// the child, on the thread that forks. Later registrations run first before, and last after.
-void at_fork(void (*before)(), void (*after)(), void (*child)());
+/// the child, on the thread that forks. Later registrations run first before, and last
+/// after. False when the system has no memory for it.
+bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept;
 
 /// Starts a thread that takes no signals: they are for the host's threads. False when the system refuses.
 bool start_thread(std::thread& thread, std::function<void()> body) noexcept;
