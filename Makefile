@@ -8,7 +8,7 @@
 #   make test-tsan    the same tests under ThreadSanitizer
 #   make lint         formatting, clang-tidy, ruff, types, floors, documentation
 #   make format       formats everything
-#   make bench        C++ benchmarks
+#   make bench        benchmarks; bench-cpp and bench-python alone
 #   make clean        removes .venv and build/
 # PYTHON=python3.13 and CXX=clang++-14 choose others; each has its own folders.
 
@@ -42,7 +42,7 @@ build_files := CMakeLists.txt $(wildcard cmake/*)
 core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
 documents := $(wildcard README.md docs)
 
-.PHONY: run test test-cpp test-python test-asan test-tsan bench format clean
+.PHONY: run test test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
 .PHONY: lint lint-format lint-python lint-sources lint-docs lint-tidy stubs-check
 .DELETE_ON_ERROR:
 
@@ -133,10 +133,13 @@ format: $(venv)/lint-tools
 	$(bin)/ruff check --fix --exit-zero $(python_files)
 	$(bin)/ruff format $(python_files)
 
-bench: $(venv)/tools $(deps)/ready
+bench: bench-cpp bench-python
+bench-cpp: $(venv)/tools $(deps)/ready
 	cmake -S . -B build/bench$(suffix) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARRIER_BENCH=ON
 	cmake --build build/bench$(suffix) -j$(JOBS)
 	build/bench$(suffix)/carrier_bench $(BENCH_ARGS)
+bench-python: $(venv)/installed
+	$(python) bench/python $(BENCH_GROUPS)
 
 clean:
 	rm -rf build .venv
