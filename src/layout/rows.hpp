@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "layout/plan.hpp"
+
+/// Copies along one or two axes, for each pair of element types. Addresses need no alignment, so every
+/// element passes through memcpy.
+namespace carrier::kernels {
+
+struct Same4 {
+    using From = std::uint32_t;
+    using To = std::uint32_t;
+    static To convert(From v) noexcept { return v; }
+};
+struct Same1 {
+    using From = std::uint8_t;
+    using To = std::uint8_t;
+    static To convert(From v) noexcept { return v; }
+};
+struct IntToFloat {
+    using From = std::int32_t;
+    using To = float;
+    static To convert(From v) noexcept { return static_cast<float>(v); }
+};
+struct BoolToFloat {
+    using From = std::uint8_t;
+    using To = float;
+    static To convert(From v) noexcept { return v != 0 ? 1.0F : 0.0F; }
+};
+struct BoolToBool {
+    using From = std::uint8_t;
+    using To = std::uint8_t;
+    static To convert(From v) noexcept { return v != 0 ? 1 : 0; }
+};
+
+template <class Op>
+constexpr bool is_plain = std::is_same_v<Op, Same4> || std::is_same_v<Op, Same1>;
+
+template <class Op>
+inline void copy_one(const std::byte* from, std::byte* to) noexcept {
+    typename Op::From v;
+    std::memcpy(&v, from, sizeof v);
+    const typename Op::To converted = Op::convert(v);
+    std::memcpy(to, &converted, sizeof converted);
+}
+
+/// One run of bytes. Short ones, as in rows of a few elements, are not worth a call.
+inline void copy_run(const std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+    const auto ends = [&](auto block) {
+        decltype(block) first, last;
+        std::memcpy(&first, from, sizeof block);
+        std::memcpy(&last, from + bytes - sizeof block, sizeof block);
+        std::memcpy(to, &first, sizeof block);
+        std::memcpy(to + bytes - sizeof block, &last, sizeof block);
+    };
+    struct Block16 {
+        std::byte bytes[16];
+    };
+    if (bytes > 128) {
+        std::memcpy(to, from, bytes);
+    } else if (bytes >= 16) {
+        for (std::size_t i = 16; i + 16 < bytes; i += 16) {
+            Block16 middle;
+            std::memcpy(&middle, from + i, 16);
+            std::memcpy(to + i, &middle, 16);
+        }
+        ends(Block16{});
+    } else if (bytes >= 8) {
+        ends(std::uint64_t{});
+    } else if (bytes >= 4) {
+        ends(std::uint32_t{});
+    } else if (bytes >= 2) {
+        ends(std::uint16_t{});
+    } else {
+        *to = *from;
+    }
+}
+
+/// Elements `from[i * from_step]` to `to[i * to_step]`. Far writes are announced some lines ahead.
+template <class Op>
+inline void copy_strided(const std::byte* from, std::byte* to, std::int64_t extent, std::int64_t from_step,
+                         std::int64_t to_step) noexcept {
+    constexpr std::int64_t ahead = 1024;
+    const std::int64_t from_bytes = from_step * static_cast<std::int64_t>(sizeof(typename Op::From));
+    const std::int64_t to_bytes = to_step * static_cast<std::int64_t>(sizeof(typename Op::To));
+    std::int64_t i = 0;
+    for (; i + 4 <= extent; i += 4) {
+        __builtin_prefetch(to + ahead, 1);
+        copy_one<Op>(from, to);
+        copy_one<Op>(from + from_bytes, to + to_bytes);
+        copy_one<Op>(from + 2 * from_bytes, to + 2 * to_bytes);
+        copy_one<Op>(from + 3 * from_bytes, to + 3 * to_bytes);
+        from += 4 * from_bytes;
+        to += 4 * to_bytes;
+    }
+    for (; i < extent; ++i, from += from_bytes, to += to_bytes) copy_one<Op>(from, to);
+}
+
+/// One row along `axis`, by the best way for its steps.
+template <class Op>
+inline void copy_row(const Axis& axis, const std::byte* from, std::byte* to) noexcept {
+    constexpr std::size_t from_width = sizeof(typename Op::From);
+    constexpr std::size_t to_width = sizeof(typename Op::To);
+    const auto extent = static_cast<std::size_t>(axis.extent);
+    if (axis.to != 1) {
+        if (axis.from == 1)
+            copy_strided<Op>(from, to, axis.extent, 1, axis.to);
+        else
+            copy_strided<Op>(from, to, axis.extent, axis.from, axis.to);
+    } else if (axis.from == 1) {
+        if constexpr (is_plain<Op>)
+            copy_run(from, to, extent * to_width);
+        else
+            for (std::size_t i = 0; i < extent; ++i) copy_one<Op>(from + i * from_width, to + i * to_width);
+    } else {
+        const std::size_t step = static_cast<std::size_t>(axis.from) * from_width;
+        for (std::size_t i = 0; i < extent; ++i) copy_one<Op>(from + i * step, to + i * to_width);
+    }
+}
+
+/// Tiles small enough that the lines of both sides stay in the first cache.
+template <class Op>
+inline void copy_tiles(const Axis& along_to, const Axis& along_from, const std::byte* from,
+                       std::byte* to) noexcept {
+    constexpr auto from_width = static_cast<std::int64_t>(sizeof(typename Op::From));
+    constexpr auto to_width = static_cast<std::int64_t>(sizeof(typename Op::To));
+    constexpr std::int64_t side = 32;
+    const std::int64_t ni = std::min(along_to.extent, side);
+    const std::int64_t nj = std::min(along_from.extent, side * side / ni);
+    for (std::int64_t i0 = 0; i0 < along_to.extent; i0 += ni) {
+        const std::int64_t i_end = std::min(i0 + ni, along_to.extent);
+        for (std::int64_t j0 = 0; j0 < along_from.extent; j0 += nj) {
+            const std::int64_t j_end = std::min(j0 + nj, along_from.extent);
+            if (i_end - i0 >= j_end - j0) {
+                for (std::int64_t j = j0; j < j_end; ++j)
+                    for (std::int64_t i = i0; i < i_end; ++i)
+                        copy_one<Op>(from + (i * along_to.from + j * along_from.from) * from_width,
+                                     to + (i * along_to.to + j * along_from.to) * to_width);
+            } else {
+                for (std::int64_t i = i0; i < i_end; ++i)
+                    for (std::int64_t j = j0; j < j_end; ++j)
+                        copy_one<Op>(from + (i * along_to.from + j * along_from.from) * from_width,
+                                     to + (i * along_to.to + j * along_from.to) * to_width);
+            }
+        }
+    }
+}
+
+}  // namespace carrier::kernels

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace carrier {
+
+/// What the machine offers and how large a copy must be for a method to pay. Results never depend on it.
+struct Tuning {
+    enum class Vectors : std::uint8_t { none, avx2, avx512 };
+
+    Vectors vectors = Vectors::none;
+    /// A transposition that writes at least so many bytes stores past the caches.
+    std::size_t stream_from = std::size_t{8} << 20;
+
+    /// For this machine, asked once.
+    static const Tuning& best() noexcept;
+};
+
+}  // namespace carrier
