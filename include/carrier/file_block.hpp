@@ -73,21 +73,22 @@ class CARRIER_API FileBlock final : public Block {
     friend class storage::Lease;
     friend struct FileTransfer;
 
-    FileBlock(std::shared_ptr<storage::Session> session, std::string name);
+    FileBlock(std::shared_ptr<storage::Session> session, std::string path);
+    const char* name() const noexcept;
     void require_own(const char* what) const;
-    void put(std::size_t offset, std::span<const std::byte> from, bool fresh);
+    void put(int fd, std::size_t offset, std::span<const std::byte> from);
+    void require_whole(int fd) const;
     [[noreturn]] void fail(int code, const std::string& operation) const;
+    [[noreturn]] void fail_short(std::size_t offset, std::size_t bytes, int fd) const;
 
     std::shared_ptr<storage::Session> session_;
-    std::string name_;
     std::string path_;
-    std::size_t extent_ =
-        0;  // length of the file as far as we made it; behind size() until it is overwritten
+    std::size_t extent_ = 0;    // length of the file as we made it; behind size() until overwritten
+    std::uint64_t inode_ = 0;   // of a file whose name the caller chose, and may choose again
     std::uint32_t generation_;  // of the process that made it
+    std::uint32_t slot_ = 0;    // in the descriptor cache, under its mutex
     std::atomic<bool> discarded_{false};
-    std::uint32_t slot_ = 0;  // in the descriptor cache, under its mutex
-    mutable std::atomic<std::uint64_t> lease_{
-        0};  // descriptor + 1, used bit, pins: see storage/descriptors.hpp
+    mutable std::atomic<std::uint64_t> lease_{0};  // descriptor and users: see storage/descriptors.hpp
 };
 
 }  // namespace carrier

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -90,6 +91,10 @@ int fstat(int fd, struct stat& into) noexcept {
     return retried(Call::fstat, [&] { return ::fstat(fd, &into); });
 }
 
+int fstatat(int directory, const char* name, struct stat& into) noexcept {
+    return retried(Call::fstat, [&] { return ::fstatat(directory, name, &into, AT_SYMLINK_NOFOLLOW); });
+}
+
 int fchmod(int fd, mode_t mode) noexcept {
     return retried(Call::fchmod, [&] { return ::fchmod(fd, mode); });
 }
@@ -104,6 +109,10 @@ int unlinkat(int directory, const char* name) noexcept {
 
 int rmdir(const char* path) noexcept {
     return retried(Call::rmdir, [&] { return ::rmdir(path); });
+}
+
+int remove_directory_at(int parent, const char* name) noexcept {
+    return retried(Call::rmdir, [&] { return ::unlinkat(parent, name, AT_REMOVEDIR); });
 }
 
 int mkdtemp(std::string& pattern) noexcept {
@@ -121,6 +130,18 @@ int try_lock(int fd) noexcept {
 void close_in_place(int fd, int instead) noexcept {
     while (::dup3(instead, fd, O_CLOEXEC) < 0 && (errno == EINTR || errno == EBUSY)) {
     }
+}
+
+std::size_t descriptor_limit() noexcept {
+    struct rlimit limit;
+    return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<std::size_t>(limit.rlim_cur) : 0;
+}
+
+std::string working_directory() {
+    char* const path = ::getcwd(nullptr, 0);
+    std::string result = path == nullptr ? "" : path;
+    ::free(path);
+    return result;
 }
 
 void start_writing(int fd, std::size_t offset, std::size_t bytes) noexcept {

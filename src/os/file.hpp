@@ -27,10 +27,12 @@ ssize_t pwrite(int fd, const std::byte* from, std::size_t bytes, std::size_t off
 int reserve(int fd, std::size_t offset, std::size_t bytes) noexcept;
 int ftruncate(int fd, std::size_t bytes) noexcept;
 int fstat(int fd, struct stat& into) noexcept;
+int fstatat(int directory, const char* name, struct stat& into) noexcept;
 int fchmod(int fd, mode_t mode) noexcept;
 int chmod(const char* path, mode_t mode) noexcept;
 int unlinkat(int directory, const char* name) noexcept;
 int rmdir(const char* path) noexcept;
+int remove_directory_at(int parent, const char* name) noexcept;
 /// Fills the X's in, as mkdtemp does.
 int mkdtemp(std::string& pattern) noexcept;
 int rename(const char* from, const char* to) noexcept;
@@ -39,6 +41,10 @@ int try_lock(int fd) noexcept;
 /// Closes what `fd` refers to, however long that takes, while the number stays taken by `instead`: a fork in
 /// the meantime leaves the child a number that is still ours.
 void close_in_place(int fd, int instead) noexcept;
+/// The limit on open descriptors, 0 when unknown.
+std::size_t descriptor_limit() noexcept;
+/// The working directory; empty with errno when it is gone.
+std::string working_directory();
 /// Asks the system to begin writing the range out; a hint.
 void start_writing(int fd, std::size_t offset, std::size_t bytes) noexcept;
 

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include <system_error>
+#include <cerrno>
+#include <chrono>
 
 #include "os/testing.hpp"
 
@@ -46,20 +47,19 @@ bool start_thread(std::thread& thread, std::function<void()> body) noexcept {
     return started;
 }
 
-std::uint64_t random_number() {
+std::uint64_t random_number() noexcept {
     std::uint64_t n = 0;
-    std::size_t have = 0;
-    while (have < sizeof n) {
-        const ssize_t got = ::getrandom(reinterpret_cast<char*>(&n) + have, sizeof n - have, 0);
-        if (got > 0) have += static_cast<std::size_t>(got);
-        if (got < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+    while (::getrandom(&n, sizeof n, 0) != sizeof n) {
+        if (errno == EINTR) continue;
+        // No source of randomness: names are exclusive all the same.
+        n = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+        return n * 0x9e3779b97f4a7c15u;
     }
     return n;
 }
 
-// NOLINTNEXTLINE(concurrency-mt-unsafe): as Python and the C library itself do
 const char* environment(const char* name) noexcept {
-    const char* value = ::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+    const char* value = ::getenv(name);  // NOLINT(concurrency-mt-unsafe): as the C library does
     return value == nullptr ? "" : value;
 }
 

@@ -22,7 +22,7 @@ bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept;
 /// Starts a thread that takes no signals: they are for the host's threads. False when the system refuses.
 bool start_thread(std::thread& thread, std::function<void()> body) noexcept;
 
-std::uint64_t random_number();
+std::uint64_t random_number() noexcept;
 /// The environment's value, empty when unset.
 const char* environment(const char* name) noexcept;
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "storage/closer.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "os/file.hpp"
+#include "os/process.hpp"
+
+namespace carrier::storage {
+
+namespace {
+
+/// Below, handing over costs as much as closing.
+constexpr std::size_t kQuick = std::size_t{1} << 20;
+
+// Constant from the start and never destroyed: the thread may outlive static destructors.
+struct State {
+    std::mutex mutex;  // a leaf
+    std::array<int, 256> queue{};
+    std::size_t queued = 0;
+    int closing = -1;
+    bool running = false;
+    std::atomic<std::uint32_t> finished{0};  // counts closings, for who waits
+};
+constinit State state;
+
+bool idle() noexcept { return state.queued == 0 && state.closing < 0; }
+
+void run() noexcept {
+    const os::UniqueFd instead = os::open("/dev/null", O_RDONLY);
+    for (;;) {
+        {
+            const std::lock_guard lock(state.mutex);
+            if (state.queued == 0) {
+                state.running = false;
+                return;
+            }
+            state.closing = state.queue[--state.queued];
+        }
+        if (instead) os::close_in_place(state.closing, instead.get());
+        {
+            const std::lock_guard lock(state.mutex);
+            os::close(state.closing);
+            state.closing = -1;
+        }
+        state.finished.fetch_add(1);
+        state.finished.notify_all();
+    }
+}
+
+}  // namespace
+
+void Closer::close(int fd, std::size_t bytes) noexcept {
+    if (bytes < kQuick) return os::close(fd);
+    {
+        const std::lock_guard lock(state.mutex);
+        if (state.queued < state.queue.size()) {
+            std::thread thread;
+            if (!state.running) state.running = os::start_thread(thread, run);
+            if (thread.joinable()) thread.detach();
+            if (state.running) {
+                state.queue[state.queued++] = fd;
+                return;
+            }
+        }
+    }
+    os::close(fd);
+}
+
+bool Closer::drain() noexcept {
+    bool waited = false;
+    for (;;) {
+        const std::uint32_t seen = state.finished.load();
+        {
+            const std::lock_guard lock(state.mutex);
+            if (idle()) return waited;
+        }
+        waited = true;
+        state.finished.wait(seen);
+    }
+}
+
+void Closer::before_fork() noexcept { state.mutex.lock(); }
+
+void Closer::after_fork() noexcept { state.mutex.unlock(); }
+
+void Closer::in_child() noexcept {
+    // The parent's closing gives the space back only if nobody else has the files open.
+    while (state.queued > 0) os::close(state.queue[--state.queued]);
+    if (state.closing >= 0) os::close(state.closing);
+    state.closing = -1;
+    state.running = false;
+    state.mutex.unlock();
+}
+
+}  // namespace carrier::storage

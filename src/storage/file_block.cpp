@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "carrier/file_block.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "carrier/errors.hpp"
+#include "os/file.hpp"
+#include "os/process.hpp"
+#include "storage/closer.hpp"
+#include "storage/descriptors.hpp"
+#include "storage/session.hpp"
+
+namespace carrier {
+
+using storage::Closer;
+using storage::Descriptors;
+using storage::Lease;
+using storage::Session;
+
+namespace {
+
+std::atomic<std::int64_t> alive{0};
+
+void check_name(const std::string& name) {
+    const auto quoted = [&] { return "filename must be a bare name; got '" + name + "'"; };
+    if (name.empty() || name == "." || name == "..") throw ValueError(quoted() + ", which names no file");
+    if (name.find('/') != std::string::npos) throw ValueError(quoted() + ", which holds a separator '/'");
+    if (name.find('\0') != std::string::npos)
+        throw ValueError("filename must be a bare name; got one that holds a NUL byte");
+}
+
+bool full(int code) noexcept { return code == ENOSPC || code == EDQUOT; }
+
+/// Runs `attempt`; when the disk is full and removed files are still giving space back, waits and runs it
+/// again.
+template <class Attempt>
+int with_space(Attempt&& attempt) noexcept {
+    const int result = attempt();
+    if (result == 0 || !full(errno)) return result;
+    const int code = errno;
+    if (Closer::drain()) return attempt();
+    errno = code;
+    return result;
+}
+
+std::string range(const char* verb, std::size_t bytes, std::size_t offset) {
+    return std::string(verb) + " " + std::to_string(bytes) + " bytes at " + std::to_string(offset);
+}
+
+}  // namespace
+
+FileBlock::FileBlock(std::shared_ptr<Session> session, std::string path)
+    : session_(std::move(session)), path_(std::move(path)), generation_(os::generation()) {
+    alive.fetch_add(1, std::memory_order_relaxed);
+}
+
+FileBlock::~FileBlock() {
+    discard();
+    alive.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::int64_t FileBlock::live() noexcept { return alive.load(std::memory_order_relaxed); }
+
+const char* FileBlock::name() const noexcept { return path_.c_str() + session_->path().size() + 1; }
+
+bool FileBlock::inherited() const noexcept { return generation_ != os::generation(); }
+
+Ref<FileBlock> FileBlock::create(const std::optional<std::string>& bare_name) {
+    if (bare_name) check_name(*bare_name);
+    for (int lost = 0;;) {
+        std::shared_ptr<Session> session = Session::current();
+        const std::string name = bare_name ? *bare_name : session->new_name();
+        std::string path = session->path() + "/" + name;
+        // The block before the file: nothing can fail once there is one.
+        Ref<FileBlock> block(new FileBlock(std::move(session), std::move(path)));
+        block->discarded_.store(true, std::memory_order_relaxed);
+        os::UniqueFd fd(Descriptors::create(*block->session_, block->name()));
+        if (!fd) {
+            if (errno == EEXIST && !bare_name) continue;
+            if (errno != ENOENT || lost++ > 0) block->fail(errno, "create the file");
+            Session::forget(*block->session_);
+            continue;
+        }
+        block->discarded_.store(false, std::memory_order_relaxed);
+        struct stat made;
+        if (os::fstat(fd.get(), made) != 0) block->fail(errno, "look at the new file");
+        // A umask may have taken the owner's bits away.
+        if ((made.st_mode & 0777) != 0600 && os::fchmod(fd.get(), 0600) != 0)
+            block->fail(errno, "set the mode of the new file");
+        if (bare_name) block->inode_ = made.st_ino;
+        Descriptors::adopt(*block, fd.detach());
+        return block;
+    }
+}
+
+void FileBlock::fail(int code, const std::string& operation) const { throw OsError(code, operation, path_); }
+
+void FileBlock::require_own(const char* what) const {
+    if (inherited())
+        throw StateError(
+            std::string("cannot ") + what + " " + path_ +
+            ": the file belongs to the process that this one was forked from; here it can only be "
+            "read, so make a new carrier");
+}
+
+/// Somebody who cut the file short must not have the missing bytes invented by the next write.
+void FileBlock::require_whole(int fd) const {
+    struct stat now;
+    if (os::fstat(fd, now) != 0) fail(errno, "look at the file");
+    if (static_cast<std::size_t>(now.st_size) < extent_)
+        fail(EIO, "write to a file that was cut short: it holds " + std::to_string(now.st_size) + " of " +
+                      std::to_string(extent_) + " bytes");
+}
+
+void FileBlock::fail_short(std::size_t offset, std::size_t bytes, int fd) const {
+    struct stat now;
+    const std::string found = os::fstat(fd, now) == 0 ? std::to_string(now.st_size) : "fewer";
+    fail(EIO, range("read", bytes, offset) + " of a file that was cut short: it holds " + found + " of " +
+                  std::to_string(size_) + " bytes");
+}
+
+void FileBlock::read(std::size_t offset, std::span<std::byte> into) const {
+    if (into.empty()) return;
+    const Lease lease(*this);
+    for (std::size_t done = 0; done < into.size();) {
+        const ssize_t n = os::pread(lease.fd(), into.data() + done, into.size() - done, offset + done);
+        if (n < 0) fail(errno, range("read", into.size(), offset));
+        if (n == 0) fail_short(offset, into.size(), lease.fd());
+        done += static_cast<std::size_t>(n);
+    }
+}
+
+void FileBlock::put(int fd, std::size_t offset, std::span<const std::byte> from) {
+    std::size_t done = 0;
+    const auto attempt = [&] {
+        while (done < from.size()) {
+            const ssize_t n = os::pwrite(fd, from.data() + done, from.size() - done, offset + done);
+            if (n < 0) return -1;
+            done += static_cast<std::size_t>(n);
+        }
+        return 0;
+    };
+    if (with_space(attempt) != 0) fail(errno, range("write", from.size(), offset));
+}
+
+void FileBlock::write(std::size_t offset, std::span<const std::byte> from) {
+    if (from.empty()) return;
+    require_own("write to");
+    const Lease lease(*this);
+    require_whole(lease.fd());
+    put(lease.fd(), offset, from);
+    if (offset + from.size() > extent_) extent_ = offset + from.size();
+}
+
+void FileBlock::append(std::span<const std::byte> from) {
+    if (from.empty()) return;
+    require_own("append to");
+    const Lease lease(*this);
+    if (extent_ != 0) require_whole(lease.fd());
+    try {
+        put(lease.fd(), size_, from);
+    } catch (...) {
+        os::ftruncate(lease.fd(), extent_);
+        throw;
+    }
+    size_ += from.size();
+    extent_ = size_;
+}
+
+void FileBlock::extend_for_overwrite(std::size_t bytes) {
+    require_own("extend");
+    if (bytes < size_)
+        throw ValueError("a file only grows: asked for " + std::to_string(bytes) + " bytes, it has " +
+                         std::to_string(size_));
+    size_ = bytes;
+}
+
+void FileBlock::grow(std::size_t bytes) {
+    require_own("grow");
+    if (bytes < size_)
+        throw ValueError("a file only grows: asked for " + std::to_string(bytes) + " bytes, it has " +
+                         std::to_string(size_));
+    if (bytes == extent_) return;
+    const std::string operation =
+        "grow from " + std::to_string(size_) + " to " + std::to_string(bytes) + " bytes";
+    if (bytes > INT64_MAX) fail(EFBIG, operation);
+    const Lease lease(*this);
+    const int fd = lease.fd();
+    require_whole(fd);
+    const std::size_t delta = bytes - extent_;
+    const auto space = delta > kSparse ? os::file_system(fd) : std::nullopt;
+    const bool sparse = space && space->available / 2 >= delta;
+    const auto undone = [&](int result) {
+        if (result == 0) return 0;
+        const int code = errno;
+        // Gives back the blocks that a refused reservation got, and keeps them when there are none.
+        os::ftruncate(fd, extent_);
+        errno = code;
+        return result;
+    };
+    int result = sparse ? 0 : with_space([&] { return undone(os::reserve(fd, extent_, delta)); });
+    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
+        const std::vector<std::byte> zeros(std::min(delta, std::size_t{1} << 20));
+        result = with_space([&] {
+            for (std::size_t at = extent_; at < bytes;) {
+                const ssize_t n = os::pwrite(fd, zeros.data(), std::min(zeros.size(), bytes - at), at);
+                if (n < 0) return undone(-1);
+                at += static_cast<std::size_t>(n);
+            }
+            return 0;
+        });
+    }
+    if (result == 0) result = with_space([&] { return undone(os::ftruncate(fd, bytes)); });
+    if (result != 0) fail(errno, operation);
+    size_ = extent_ = bytes;
+}
+
+void FileBlock::discard() noexcept {
+    const bool had_file = !discarded_.load(std::memory_order_relaxed);
+    const int fd = Descriptors::retire(*this);
+    if (had_file && !inherited()) {
+        struct stat now;
+        const int directory = session_->directory();
+        // Under a name of the caller's choice there may be another file by now.
+        if (inode_ == 0 || (os::fstatat(directory, name(), now) == 0 && now.st_ino == inode_))
+            os::unlinkat(directory, name());
+    }
+    if (fd >= 0) Closer::close(fd, inherited() ? 0 : size_);
+}
+
+}  // namespace carrier
