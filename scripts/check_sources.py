@@ -21,7 +21,8 @@ BELOW = {
     "kinds": {"os", "storage", "layout", "dtype", "carrier"},
     "python": {"os", "storage", "layout", "dtype", "carrier", "kinds"},
 }
-SYSTEM = re.compile(r"^(unistd|fcntl|dirent|poll|dlfcn|signal|sys/\w+|linux/\w+)\.h$")
+# Not fcntl.h: its flags are what src/os takes.
+SYSTEM = re.compile(r"^(unistd|dirent|poll|dlfcn|signal|sys/\w+|linux/\w+)\.h$")
 PYTHON = re.compile(r"^(Python\.h|nanobind/)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]', re.MULTILINE)
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
