@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "carrier/carrier.hpp"
@@ -50,6 +50,16 @@ class CARRIER_API Tensor {
     /// errors.
     Value get_value(std::int64_t logical) const;
     void set_value(std::int64_t logical, const Value& value);
+
+    /// Copies values [start, stop) in logical order out, as slots of the carrier's encoding. StateError,
+    /// IndexError.
+    void read(std::int64_t start, std::int64_t stop, std::span<std::byte> into) const;
+    /// Writes normalized slots in logical order. All or nothing, one step of the version; none for no slots.
+    void write(std::int64_t start, std::span<const std::byte> slots);
+    /// Writes one value to logical indices [start, stop).
+    void fill(const Value& value, std::int64_t start, std::int64_t stop);
+    /// IndexError unless 0 <= start <= stop <= size().
+    void require_range(std::int64_t start, std::int64_t stop) const;
 
     /// The only subtensor; NotImplementedError when there are several.
     const Subtensor& single() const;

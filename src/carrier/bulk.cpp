@@ -7,6 +7,7 @@
 
 #include "carrier/carrier.hpp"
 #include "carrier/errors.hpp"
+#include "carrier/evictable.hpp"
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
@@ -59,6 +60,17 @@ void write_slots(Carrier& c, std::int64_t start, std::span<const std::byte> slot
 }
 
 }  // namespace
+
+void Inner::overwrite(const Carrier& c, std::size_t offset, std::span<const std::byte> bytes) {
+    write_block(*block(c), offset, bytes);
+}
+
+const Carrier& Inner::acting(const Carrier& c) {
+    const auto* hierarchy = dynamic_cast<const Evictable*>(&c);
+    if (hierarchy == nullptr) return c;
+    const Ref<Carrier>& tier = hierarchy->is_evicted() ? hierarchy->secondary() : hierarchy->primary();
+    return tier ? acting(*tier) : c;
+}
 
 void Carrier::require_range(std::int64_t start, std::int64_t stop) const {
     const std::int64_t slots = size();

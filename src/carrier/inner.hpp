@@ -31,6 +31,12 @@ class Inner {
     }
 
     static void check_access(const Carrier& c) { c.check_access(); }
+    static void check_live(const Carrier& c) { c.check_live(); }
+    static void check_mutable(const Carrier& c) { c.check_mutable(); }
+    /// Overwrites bytes of the carrier's block, all or nothing; counts nothing.
+    static void overwrite(const Carrier& c, std::size_t offset, std::span<const std::byte> bytes);
+    /// The carrier that holds the values now: a hierarchy's primary, or its secondary when evicted.
+    static const Carrier& acting(const Carrier& c);
 
     /// Fresh storage of `like`'s kind, checked: a live, unowned carrier of `dtype` with at least `size`
     /// slots.
