@@ -40,7 +40,7 @@ foreach(folder IN LISTS test_folders)
   target_include_directories(${name}_test PRIVATE src tests/cpp)
   target_link_libraries(${name}_test PRIVATE carrier_storage::carrier_storage GTest::gmock GTest::gtest_main)
   # At test time, not during the build: sanitizers spoil programs that a build runs.
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT 300)
 endforeach()
 
