@@ -77,8 +77,9 @@ void HostBlock::operator delete(void* memory) noexcept { os::deallocate(memory);
 Ref<HostBlock> HostBlock::allocate(std::size_t bytes, Fill fill) {
     if (bytes >= kMapped) return map_block(bytes, fill);
     const std::size_t align = alignment_of(bytes);
-    // malloc aligns to 16; the header's own size decides where the data can begin.
-    const std::size_t room = sizeof(HostBlock) + (align - 16) + std::max<std::size_t>(bytes, 1);
+    // malloc aligns to 16, so the data begins at most this much behind the header.
+    constexpr std::size_t header = (sizeof(HostBlock) + 15) / 16 * 16;
+    const std::size_t room = header + (align - 16) + std::max<std::size_t>(bytes, 1);
     auto* const memory = static_cast<std::byte*>(take(room, fill == Fill::zero));
     if (memory == nullptr) refuse(bytes);
     return Ref<HostBlock>(new (memory) HostBlock(aligned(memory + sizeof(HostBlock), align), bytes));

@@ -20,6 +20,8 @@ struct Case {
     const DType* dtype;
 };
 
+void PrintTo(const Case& c, std::ostream* out) { *out << c.kind.name << " of " << c.dtype->name(); }
+
 std::vector<Case> cases() {
     std::vector<Case> all;
     for (const KindCase& kind : all_kinds())
