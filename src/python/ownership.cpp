@@ -62,7 +62,7 @@ PyType_Slot access_slots[] = {
 
 void bind_ownership(nb::module_& m) {
     nb::class_<Access>(m, "_Access", nb::type_slots(access_slots), nb::is_final(),
-                       nb::sig("@typing.final\nclass _Access"), "The access scope of an ownership token.")
+                       nb::sig("@typing.final\nclass _Access()"), "The access scope of an ownership token.")
         .def(
             "__enter__",
             [](Access& scope) {
@@ -75,7 +75,7 @@ void bind_ownership(nb::module_& m) {
             nb::sig("def __exit__(self, *exception: object) -> None"));
 
     nb::class_<Ownership>(m, "Ownership", nb::type_slots(token_slots), nb::is_weak_referenceable(),
-                          nb::is_final(), nb::sig("@typing.final\nclass Ownership"),
+                          nb::is_final(), nb::sig("@typing.final\nclass Ownership()"),
                           R"(The token of ``Carrier.claim()``: exclusive ownership of one carrier.
 
 While it stands, everybody may read the carrier, and only the access scope may write it, release it or move it between

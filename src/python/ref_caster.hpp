@@ -19,9 +19,11 @@ namespace carrier::python {
 
 namespace nb = nanobind;
 
-/// Called at the end of an `__init__`: every C++ reference becomes a reference of `self`.
+/// Ends an `__init__` that constructed `object` inside `self`: the instance is usable, and every C++
+/// reference becomes a reference of `self`.
 template <class T>
 void adopt(T* object, nb::handle self) noexcept {
+    nb::inst_mark_ready(self);
     object->adopt(self.ptr());
 }
 
