@@ -78,6 +78,10 @@ class CARRIER_API FileBlock final : public Block {
     void require_own(const char* what) const;
     void put(int fd, std::size_t offset, std::span<const std::byte> from);
     void require_whole(int fd) const;
+    void require_growth(std::size_t bytes) const;
+    int reserve_to(int fd, std::size_t end) noexcept;
+    int write_zeros(int fd, std::size_t end);
+    [[noreturn]] void fail_range(const char* verb, std::size_t bytes, std::size_t offset) const;
     [[noreturn]] void fail(int code, const std::string& operation) const;
     [[noreturn]] void fail_short(std::size_t offset, std::size_t bytes, int fd) const;
 

@@ -54,10 +54,14 @@ class CARRIER_API HostBlock final : public Block {
   private:
     HostBlock(std::byte* data, std::size_t size) noexcept;
     static Ref<HostBlock> map_block(std::size_t bytes, Fill fill);
+    static constexpr std::size_t kCounted = 1;
+    std::size_t mapped() const noexcept { return mapped_ & ~kCounted; }
+    void set_mapped(std::size_t bytes) noexcept { mapped_ = bytes | (mapped_ & kCounted); }
 
-    std::size_t mapped_ = 0;                  // bytes of the mapping, 0 when the memory is not mapped
+    // Bytes of the mapping, 0 when the memory is not mapped; whole pages, so the lowest bit is free to say
+    // that `live` counts the block. This keeps the header at 48 bytes.
+    std::size_t mapped_ = 0;
     std::function<void()>* owner_ = nullptr;  // of foreign memory
-    bool counted_ = false;
 };
 
 }  // namespace carrier

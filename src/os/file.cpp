@@ -210,19 +210,22 @@ std::size_t number_in(const char* path) noexcept {
 
 }  // namespace
 
-std::size_t available_memory() noexcept {
-    char text[2048];
-    if (slurp("/proc/meminfo", text, sizeof text) == 0) return 0;
-    const char* line = std::strstr(text, "MemAvailable:");
-    if (line == nullptr) return 0;
-    std::size_t bytes = static_cast<std::size_t>(std::strtoull(line + 13, nullptr, 10)) << 10;
+MemoryState memory_state() noexcept {
+    char text[4096];
+    if (slurp("/proc/meminfo", text, sizeof text) == 0) return {};
+    const auto field = [&](const char* name) {
+        const char* line = std::strstr(text, name);
+        if (line == nullptr) return std::size_t{0};
+        return static_cast<std::size_t>(std::strtoull(line + std::strlen(name), nullptr, 10)) << 10;
+    };
+    MemoryState state{field("MemAvailable:"), field("Dirty:") + field("Writeback:")};
     // Of a control group, version 2, as a container sees its own.
     const std::size_t limit = number_in("/sys/fs/cgroup/memory.max");
     if (limit != 0) {
         const std::size_t used = number_in("/sys/fs/cgroup/memory.current");
-        bytes = std::min(bytes, limit > used ? limit - used : 0);
+        state.available = std::min(state.available, limit > used ? limit - used : 0);
     }
-    return bytes;
+    return state;
 }
 
 Directory::Directory(int directory) noexcept : stream_(nullptr) {

@@ -57,9 +57,11 @@ std::optional<FileSystem> file_system(int fd) noexcept;
 /// Bytes of the range that are in the page cache; nothing when the system cannot tell.
 std::optional<std::size_t> cached_bytes(int fd, std::size_t offset, std::size_t bytes) noexcept;
 
-/// Memory that can be had without swapping, the limit of a control group included. 0 when the system does not
-/// say.
-std::size_t available_memory() noexcept;
+struct MemoryState {
+    std::size_t available = 0;  // without swapping, the limit of a control group included; 0 when unknown
+    std::size_t unwritten = 0;  // in the page cache, on its way to disks
+};
+MemoryState memory_state() noexcept;
 
 /// Entries of a directory, `.` and `..` left out.
 class Directory {

@@ -49,6 +49,8 @@ int with_space(Attempt&& attempt) noexcept {
     return result;
 }
 
+bool no_reservations(int code) noexcept { return code == EOPNOTSUPP || code == ENOSYS; }
+
 std::string range(const char* verb, std::size_t bytes, std::size_t offset) {
     return std::string(verb) + " " + std::to_string(bytes) + " bytes at " + std::to_string(offset);
 }
@@ -109,6 +111,12 @@ void FileBlock::require_own(const char* what) const {
             "read, so make a new carrier");
 }
 
+void FileBlock::require_growth(std::size_t bytes) const {
+    if (bytes < size_)
+        throw ValueError("a file only grows: asked for " + std::to_string(bytes) + " bytes, it has " +
+                         std::to_string(size_));
+}
+
 /// Somebody who cut the file short must not have the missing bytes invented by the next write.
 void FileBlock::require_whole(int fd) const {
     struct stat now;
@@ -116,6 +124,10 @@ void FileBlock::require_whole(int fd) const {
     if (static_cast<std::size_t>(now.st_size) < extent_)
         fail(EIO, "write to a file that was cut short: it holds " + std::to_string(now.st_size) + " of " +
                       std::to_string(extent_) + " bytes");
+}
+
+void FileBlock::fail_range(const char* verb, std::size_t bytes, std::size_t offset) const {
+    fail(errno, range(verb, bytes, offset));
 }
 
 void FileBlock::fail_short(std::size_t offset, std::size_t bytes, int fd) const {
@@ -130,7 +142,7 @@ void FileBlock::read(std::size_t offset, std::span<std::byte> into) const {
     const Lease lease(*this);
     for (std::size_t done = 0; done < into.size();) {
         const ssize_t n = os::pread(lease.fd(), into.data() + done, into.size() - done, offset + done);
-        if (n < 0) fail(errno, range("read", into.size(), offset));
+        if (n < 0) fail_range("read", into.size(), offset);
         if (n == 0) fail_short(offset, into.size(), lease.fd());
         done += static_cast<std::size_t>(n);
     }
@@ -146,7 +158,7 @@ void FileBlock::put(int fd, std::size_t offset, std::span<const std::byte> from)
         }
         return 0;
     };
-    if (with_space(attempt) != 0) fail(errno, range("write", from.size(), offset));
+    if (with_space(attempt) != 0) fail_range("write", from.size(), offset);
 }
 
 void FileBlock::write(std::size_t offset, std::span<const std::byte> from) {
@@ -175,17 +187,38 @@ void FileBlock::append(std::span<const std::byte> from) {
 
 void FileBlock::extend_for_overwrite(std::size_t bytes) {
     require_own("extend");
-    if (bytes < size_)
-        throw ValueError("a file only grows: asked for " + std::to_string(bytes) + " bytes, it has " +
-                         std::to_string(size_));
+    require_growth(bytes);
     size_ = bytes;
+}
+
+/// Takes disk blocks up to `end`, or gives back those that a refused reservation got. Where the file system
+/// has no reservations it does nothing: the errno is EOPNOTSUPP or ENOSYS then.
+int FileBlock::reserve_to(int fd, std::size_t end) noexcept {
+    return with_space([&] {
+        if (os::reserve(fd, extent_, end - extent_) == 0) return 0;
+        const int code = errno;
+        os::ftruncate(fd, extent_);
+        errno = code;
+        return -1;
+    });
+}
+
+/// Zeros written out, for file systems without reservations.
+int FileBlock::write_zeros(int fd, std::size_t end) {
+    const std::vector<std::byte> zeros(std::min(end - extent_, std::size_t{1} << 20));
+    return with_space([&] {
+        for (std::size_t at = extent_; at < end;) {
+            const ssize_t n = os::pwrite(fd, zeros.data(), std::min(zeros.size(), end - at), at);
+            if (n < 0) return -1;
+            at += static_cast<std::size_t>(n);
+        }
+        return 0;
+    });
 }
 
 void FileBlock::grow(std::size_t bytes) {
     require_own("grow");
-    if (bytes < size_)
-        throw ValueError("a file only grows: asked for " + std::to_string(bytes) + " bytes, it has " +
-                         std::to_string(size_));
+    require_growth(bytes);
     if (bytes == extent_) return;
     const std::string operation =
         "grow from " + std::to_string(size_) + " to " + std::to_string(bytes) + " bytes";
@@ -196,28 +229,14 @@ void FileBlock::grow(std::size_t bytes) {
     const std::size_t delta = bytes - extent_;
     const auto space = delta > kSparse ? os::file_system(fd) : std::nullopt;
     const bool sparse = space && space->available / 2 >= delta;
-    const auto undone = [&](int result) {
-        if (result == 0) return 0;
+    int result = sparse ? 0 : reserve_to(fd, bytes);
+    if (result != 0 && no_reservations(errno)) result = write_zeros(fd, bytes);
+    if (result == 0) result = with_space([&] { return os::ftruncate(fd, bytes); });
+    if (result != 0) {
         const int code = errno;
-        // Gives back the blocks that a refused reservation got, and keeps them when there are none.
         os::ftruncate(fd, extent_);
-        errno = code;
-        return result;
-    };
-    int result = sparse ? 0 : with_space([&] { return undone(os::reserve(fd, extent_, delta)); });
-    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
-        const std::vector<std::byte> zeros(std::min(delta, std::size_t{1} << 20));
-        result = with_space([&] {
-            for (std::size_t at = extent_; at < bytes;) {
-                const ssize_t n = os::pwrite(fd, zeros.data(), std::min(zeros.size(), bytes - at), at);
-                if (n < 0) return undone(-1);
-                at += static_cast<std::size_t>(n);
-            }
-            return 0;
-        });
+        fail(code, operation);
     }
-    if (result == 0) result = with_space([&] { return undone(os::ftruncate(fd, bytes)); });
-    if (result != 0) fail(errno, operation);
     size_ = extent_ = bytes;
 }
 

@@ -15,6 +15,8 @@
 
 namespace carrier {
 
+static_assert(sizeof(HostBlock) == 48, "a million small blocks are made and held: keep the header small");
+
 namespace {
 
 /// Blocks from here on are checked against what the machine has: where memory is overcommitted, the system
@@ -51,19 +53,19 @@ void* take(std::size_t bytes, bool zeroed) noexcept {
 
 }  // namespace
 
-HostBlock::HostBlock(std::byte* data, std::size_t size) noexcept : counted_(count()) {
+HostBlock::HostBlock(std::byte* data, std::size_t size) noexcept : mapped_(count() ? kCounted : 0) {
     size_ = size;
     data_ = data;
 }
 
 HostBlock::~HostBlock() {
-    if (counted_) alive.fetch_sub(1, std::memory_order_relaxed);
-    if (mapped_ != 0 && !storage::PagePool::put(data_, mapped_)) {
-        if (mapped_ >= kSlowToUnmap) {
+    if ((mapped_ & kCounted) != 0) alive.fetch_sub(1, std::memory_order_relaxed);
+    if (mapped() != 0 && !storage::PagePool::put(data_, mapped())) {
+        if (mapped() >= kSlowToUnmap) {
             const Unlocked unlocked;
-            os::unmap_pages(data_, mapped_);
+            os::unmap_pages(data_, mapped());
         } else {
-            os::unmap_pages(data_, mapped_);
+            os::unmap_pages(data_, mapped());
         }
     }
     if (owner_ != nullptr) {
@@ -106,7 +108,7 @@ Ref<HostBlock> HostBlock::map_block(std::size_t bytes, Fill fill) {
         refuse(bytes);
     }
     auto* const block = new (header) HostBlock(pages, bytes);
-    block->mapped_ = mapped;
+    block->set_mapped(mapped);
     return Ref<HostBlock>(block);
 }
 
@@ -121,18 +123,18 @@ Ref<HostBlock> HostBlock::wrap(std::byte* address, std::size_t bytes, std::funct
 }
 
 Ref<HostBlock> HostBlock::resized(Ref<HostBlock> block, std::size_t bytes, std::size_t keep) {
-    if (block->mapped_ != 0 && bytes >= kMapped && block->unique()) {
+    if (block->mapped() != 0 && bytes >= kMapped && block->unique()) {
         const std::size_t page = os::page_size();
         if (bytes > PTRDIFF_MAX - os::kHugePage || (bytes >= kImplausible && bytes > os::total_memory()))
             refuse(bytes);
         const std::size_t need = (bytes + page - 1) / page * page;
-        if (need != block->mapped_) {
-            std::byte* pages = os::remap_pages(block->data_, block->mapped_, need);
+        if (need != block->mapped()) {
+            std::byte* pages = os::remap_pages(block->data_, block->mapped(), need);
             if (pages == nullptr && storage::PagePool::clear())
-                pages = os::remap_pages(block->data_, block->mapped_, need);
+                pages = os::remap_pages(block->data_, block->mapped(), need);
             if (pages == nullptr) refuse(bytes);
             block->data_ = pages;
-            block->mapped_ = need;
+            block->set_mapped(need);
         }
         block->size_ = bytes;
         return block;

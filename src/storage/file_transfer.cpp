@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#include "storage/file_transfer.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+
+#include "carrier/host_block.hpp"
+#include "os/file.hpp"
+#include "storage/crew.hpp"
+#include "storage/descriptors.hpp"
+
+namespace carrier {
+
+using storage::Descriptors;
+using storage::Lease;
+
+namespace {
+
+/// What direct I/O asks of offsets, lengths and addresses wherever we have met it.
+constexpr std::size_t kBlock = 4096;
+/// Between looks at signals.
+constexpr std::size_t kStep = std::size_t{4} << 20;
+
+bool aligned(std::size_t n) noexcept { return n % kBlock == 0; }
+bool aligned(const void* p) noexcept { return aligned(reinterpret_cast<std::uintptr_t>(p)); }
+constexpr std::size_t round_up(std::size_t n) noexcept { return (n + kBlock - 1) / kBlock * kBlock; }
+
+/// A second description of a file, for direct I/O. Refused on file systems that do not offer it.
+class DirectFile {
+  public:
+    explicit DirectFile(const FileBlock& block) noexcept
+        : fd_(Descriptors::open_extra(block, O_DIRECT)), born_(os::generation()) {}
+    ~DirectFile() {
+        // A child that was forked meanwhile has closed it already.
+        if (fd_ >= 0 && born_ == os::generation()) Descriptors::close_extra(fd_);
+    }
+    DirectFile(const DirectFile&) = delete;
+    DirectFile& operator=(const DirectFile&) = delete;
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+    int fd() const noexcept { return fd_; }
+
+  private:
+    int fd_;
+    std::uint32_t born_;
+};
+
+/// Refused for its shape, not for lack of anything: the page cache takes it.
+bool unsuited(int code) noexcept { return code == EINVAL || code == EOPNOTSUPP || code == EFAULT; }
+
+}  // namespace
+
+/// The page cache begins to hold writers up when unwritten pages pass 15 % of the memory that is available.
+bool FileTransfer::prefer_direct(int fd, std::size_t bytes) noexcept {
+    const auto where = os::file_system(fd);
+    if (where && where->in_memory) return false;
+    const os::MemoryState memory = os::memory_state();
+    return bytes > memory.available / 8 || memory.unwritten > memory.available / 8 - bytes;
+}
+
+void FileTransfer::write(FileBlock& to, std::size_t offset, std::span<const std::byte> from, Pulse& pulse) {
+    if (from.empty()) return;
+    to.require_own("write to");
+    const Lease lease(to);
+    const int fd = lease.fd();
+    const std::size_t before = to.extent_;
+    if (before != 0) to.require_whole(fd);
+    const std::size_t end = offset + from.size();
+    try {
+        if (from.size() >= kLargeWrite && prefer_direct(fd, from.size())) {
+            const DirectFile direct(to);
+            if (direct)
+                write_direct(to, fd, direct.fd(), offset, from, pulse);
+            else
+                write_buffered(to, fd, offset, from, pulse);
+        } else {
+            write_buffered(to, fd, offset, from, pulse);
+        }
+    } catch (...) {
+        if (end > before && !to.inherited()) os::ftruncate(fd, before);
+        throw;
+    }
+    if (end > before) to.extent_ = end;
+}
+
+void FileTransfer::write_buffered(FileBlock& to, int fd, std::size_t offset, std::span<const std::byte> from,
+                                  Pulse& pulse) {
+    for (std::size_t done = 0; done < from.size(); done += kStep) {
+        to.put(fd, offset + done, from.subspan(done, std::min(kStep, from.size() - done)));
+        storage::checked(pulse);
+    }
+}
+
+void FileTransfer::write_direct(FileBlock& to, int fd, int direct, std::size_t offset,
+                                std::span<const std::byte> from, Pulse& pulse) {
+    // Whole blocks go directly; what is left at both ends, less than a block each, goes through the page
+    // cache.
+    const std::size_t head = round_up(offset) - offset;
+    const std::size_t middle = (from.size() - head) / kBlock * kBlock;
+    const std::size_t end = offset + from.size();
+    // A full disk is told before anything is written.
+    if (end > to.extent_ && to.reserve_to(fd, end) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        to.fail_range("write", from.size(), offset);
+    to.put(fd, offset, from.first(head));
+    storage::run_jobs((middle + kChunk - 1) / kChunk, kThreads, pulse, [&](std::size_t i) {
+        const std::size_t at = head + i * kChunk;
+        write_part(to, fd, direct, offset + at, from.subspan(at, std::min(kChunk, head + middle - at)));
+    });
+    to.put(fd, offset + head + middle, from.subspan(head + middle));
+}
+
+void FileTransfer::write_part(FileBlock& to, int fd, int direct, std::size_t offset,
+                              std::span<const std::byte> from) {
+    Ref<HostBlock> buffer;
+    const std::byte* source = from.data();
+    if (!aligned(source)) {
+        buffer = HostBlock::allocate(kChunk, Fill::none);
+        std::memcpy(buffer->data(), source, from.size());
+        source = buffer->data();
+    }
+    std::size_t done = 0;
+    while (done < from.size() && aligned(done)) {
+        const ssize_t n = os::pwrite(direct, source + done, from.size() - done, offset + done);
+        // A full disk is for the page cache's way to report, after it has waited for space that comes back.
+        if (n < 0 && !unsuited(errno) && errno != ENOSPC && errno != EDQUOT)
+            to.fail_range("write", from.size(), offset);
+        if (n <= 0) break;
+        done += static_cast<std::size_t>(n);
+    }
+    to.put(fd, offset + done, from.subspan(done));
+}
+
+void FileTransfer::read(const FileBlock& from, std::size_t offset, std::span<std::byte> into, Pulse& pulse) {
+    if (into.empty()) return;
+    const Lease lease(from);
+    const int fd = lease.fd();
+    if (into.size() < kLargeRead) {
+        for (std::size_t done = 0; done < into.size(); done += kStep) {
+            read_part(from, fd, offset + done, into.subspan(done, std::min(kStep, into.size() - done)));
+            storage::checked(pulse);
+        }
+        return;
+    }
+    const bool warm = os::cached_bytes(fd, offset, into.size()).value_or(0) >= into.size() / 2;
+    const DirectFile direct(from);
+    const std::size_t threads = warm ? std::min(2u, std::thread::hardware_concurrency()) : kThreads;
+    const std::size_t head = std::min(into.size(), round_up(offset) - offset);
+    read_part(from, fd, offset, into.first(head));
+    storage::run_jobs((into.size() - head + kChunk - 1) / kChunk, threads, pulse, [&](std::size_t i) {
+        const std::size_t at = head + i * kChunk;
+        read_chunk(from, fd, direct ? direct.fd() : -1, offset + at,
+                   into.subspan(at, std::min(kChunk, into.size() - at)));
+    });
+}
+
+void FileTransfer::read_part(const FileBlock& from, int fd, std::size_t offset, std::span<std::byte> into) {
+    for (std::size_t done = 0; done < into.size();) {
+        const ssize_t n = os::pread(fd, into.data() + done, into.size() - done, offset + done);
+        if (n < 0) from.fail_range("read", into.size(), offset);
+        if (n == 0) from.fail_short(offset, into.size(), fd);
+        done += static_cast<std::size_t>(n);
+    }
+}
+
+void FileTransfer::read_chunk(const FileBlock& from, int fd, int direct, std::size_t offset,
+                              std::span<std::byte> into) {
+    const std::size_t whole = into.size() / kBlock * kBlock;
+    // Directly read pages are not kept; pages that are there already may be newer than the disk.
+    const bool cold = direct >= 0 && os::cached_bytes(fd, offset, into.size()).value_or(0) < into.size() / 2;
+    std::size_t done = 0;
+    if (cold) {
+        Ref<HostBlock> buffer;
+        std::byte* target = into.data();
+        if (!aligned(target)) {
+            buffer = HostBlock::allocate(kChunk, Fill::none);
+            target = buffer->data();
+        }
+        while (done < whole && aligned(done)) {
+            const ssize_t n = os::pread(direct, target + done, whole - done, offset + done);
+            if (n < 0 && !unsuited(errno)) from.fail_range("read", into.size(), offset);
+            if (n <= 0) break;
+            done += static_cast<std::size_t>(n);
+        }
+        if (buffer) std::memcpy(into.data(), target, done);
+    }
+    read_part(from, fd, offset + done, into.subspan(done));
+}
+
+}  // namespace carrier
