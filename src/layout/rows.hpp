@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "layout/plan.hpp"
+#include "layout/transpose.hpp"
 
 /// Copies along one or two axes, for each pair of element types. Addresses need no alignment, so every
 /// element passes through memcpy.
@@ -83,22 +84,25 @@ inline void copy_run(const std::byte* from, std::byte* to, std::size_t bytes) no
     }
 }
 
-/// Elements `from[i * from_step]` to `to[i * to_step]`. Far writes are announced some lines ahead.
+/// Elements `from[i * from_step]` to `to[i * to_step]`. In long rows each line that will be written is
+/// announced some way ahead, in groups of 16 elements.
 template <class Op>
 inline void copy_strided(const std::byte* from, std::byte* to, std::int64_t extent, std::int64_t from_step,
                          std::int64_t to_step) noexcept {
-    constexpr std::int64_t ahead = 1024;
+    constexpr std::int64_t kGroup = 16;
+    constexpr std::int64_t kLine = 64;
     const std::int64_t from_bytes = from_step * static_cast<std::int64_t>(sizeof(typename Op::From));
     const std::int64_t to_bytes = to_step * static_cast<std::int64_t>(sizeof(typename Op::To));
+    const std::int64_t line_step = std::max(kLine, to_bytes);
+    const std::int64_t groups_ahead = std::max<std::int64_t>(2, 4096 / (kGroup * to_bytes));
+    const std::int64_t ahead = groups_ahead * kGroup * to_bytes;
     std::int64_t i = 0;
-    for (; i + 4 <= extent; i += 4) {
-        __builtin_prefetch(to + ahead, 1);
-        copy_one<Op>(from, to);
-        copy_one<Op>(from + from_bytes, to + to_bytes);
-        copy_one<Op>(from + 2 * from_bytes, to + 2 * to_bytes);
-        copy_one<Op>(from + 3 * from_bytes, to + 3 * to_bytes);
-        from += 4 * from_bytes;
-        to += 4 * to_bytes;
+    for (; i + (groups_ahead + 1) * kGroup <= extent; i += kGroup) {
+        for (std::int64_t line = 0; line < kGroup * to_bytes; line += line_step)
+            __builtin_prefetch(to + ahead + line, 1);
+        for (std::int64_t k = 0; k < kGroup; ++k) copy_one<Op>(from + k * from_bytes, to + k * to_bytes);
+        from += kGroup * from_bytes;
+        to += kGroup * to_bytes;
     }
     for (; i < extent; ++i, from += from_bytes, to += to_bytes) copy_one<Op>(from, to);
 }
@@ -125,32 +129,60 @@ inline void copy_row(const Axis& axis, const std::byte* from, std::byte* to) noe
     }
 }
 
-/// Tiles small enough that the lines of both sides stay in the first cache.
+/// Two axes that are short on different sides, in tiles small enough that the lines of both stay in the first
+/// cache.
 template <class Op>
 inline void copy_tiles(const Axis& along_to, const Axis& along_from, const std::byte* from,
                        std::byte* to) noexcept {
     constexpr auto from_width = static_cast<std::int64_t>(sizeof(typename Op::From));
     constexpr auto to_width = static_cast<std::int64_t>(sizeof(typename Op::To));
-    constexpr std::int64_t side = 32;
-    const std::int64_t ni = std::min(along_to.extent, side);
-    const std::int64_t nj = std::min(along_from.extent, side * side / ni);
+    constexpr std::int64_t kSide = 32;
+    const std::int64_t ni = std::min(along_to.extent, kSide);
+    const std::int64_t nj = std::min(along_from.extent, kSide * kSide / ni);
+    const auto element = [&](std::int64_t i, std::int64_t j) {
+        copy_one<Op>(from + (i * along_to.from + j * along_from.from) * from_width,
+                     to + (i * along_to.to + j * along_from.to) * to_width);
+    };
     for (std::int64_t i0 = 0; i0 < along_to.extent; i0 += ni) {
-        const std::int64_t i_end = std::min(i0 + ni, along_to.extent);
+        const std::int64_t i1 = std::min(i0 + ni, along_to.extent);
         for (std::int64_t j0 = 0; j0 < along_from.extent; j0 += nj) {
-            const std::int64_t j_end = std::min(j0 + nj, along_from.extent);
-            if (i_end - i0 >= j_end - j0) {
-                for (std::int64_t j = j0; j < j_end; ++j)
-                    for (std::int64_t i = i0; i < i_end; ++i)
-                        copy_one<Op>(from + (i * along_to.from + j * along_from.from) * from_width,
-                                     to + (i * along_to.to + j * along_from.to) * to_width);
+            const std::int64_t j1 = std::min(j0 + nj, along_from.extent);
+            if (i1 - i0 >= j1 - j0) {
+                for (std::int64_t j = j0; j < j1; ++j)
+                    for (std::int64_t i = i0; i < i1; ++i) element(i, j);
             } else {
-                for (std::int64_t i = i0; i < i_end; ++i)
-                    for (std::int64_t j = j0; j < j_end; ++j)
-                        copy_one<Op>(from + (i * along_to.from + j * along_from.from) * from_width,
-                                     to + (i * along_to.to + j * along_from.to) * to_width);
+                for (std::int64_t i = i0; i < i1; ++i)
+                    for (std::int64_t j = j0; j < j1; ++j) element(i, j);
             }
         }
     }
+}
+
+/// Converts blocks of rows aside, to be transposed as plain elements.
+template <class Op>
+inline void convert_transposed(const Plane& p, Tuning::Vectors vectors) noexcept {
+    constexpr auto from_width = static_cast<std::int64_t>(sizeof(typename Op::From));
+    constexpr auto to_width = static_cast<std::int64_t>(sizeof(typename Op::To));
+    constexpr std::int64_t kSide = 64;
+    alignas(64) std::byte aside[kSide * kSide * to_width];
+    for (std::int64_t row = 0; row < p.rows; row += kSide)
+        for (std::int64_t column = 0; column < p.columns; column += kSide) {
+            const std::int64_t rows = std::min(kSide, p.rows - row);
+            const std::int64_t columns = std::min(kSide, p.columns - column);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const std::byte* const from = p.from + (row + i) * p.from_pitch + column * from_width;
+                std::byte* const to = aside + i * kSide * to_width;
+                for (std::int64_t j = 0; j < columns; ++j)
+                    copy_one<Op>(from + j * from_width, to + j * to_width);
+            }
+            const Plane block{
+                aside,  p.to + column * p.to_pitch + row * to_width, kSide * to_width, p.to_pitch, rows,
+                columns};
+            if constexpr (to_width == 4)
+                transpose4(block, vectors, false);
+            else
+                transpose1(block);
+        }
 }
 
 }  // namespace carrier::kernels

@@ -39,14 +39,41 @@ void for_each(const Axis* axes, std::size_t count, const std::byte* from, std::b
     }
 }
 
+/// The tiled kind: axis 0 is the shorter step of the destination, axis 1 that of the source.
+template <class Op>
+void run_tiles(const Axis* axes, std::size_t count, const std::byte* from, std::byte* to,
+               const Tuning& tuning) noexcept {
+    const Axis& i = axes[0];
+    const Axis& j = axes[1];
+    if (i.to != 1 || j.from != 1)
+        return for_each<Op>(axes + 2, count - 2, from, to,
+                            [&](const std::byte* f, std::byte* t) { copy_tiles<Op>(i, j, f, t); });
+    constexpr auto from_width = static_cast<std::int64_t>(sizeof(typename Op::From));
+    constexpr auto to_width = static_cast<std::int64_t>(sizeof(typename Op::To));
+    const auto vectors = tuning.vectors;
+    const auto planes = [&](auto transpose) {
+        for_each<Op>(axes + 2, count - 2, from, to, [&](const std::byte* f, std::byte* t) {
+            transpose(Plane{f, t, i.from * from_width, j.to * to_width, i.extent, j.extent});
+        });
+    };
+    if constexpr (!is_plain<Op>) {
+        planes([vectors](const Plane& p) { convert_transposed<Op>(p, vectors); });
+    } else if constexpr (to_width == 1) {
+        planes([](const Plane& p) { transpose1(p); });
+    } else {
+        std::size_t bytes = 4;
+        for (std::size_t k = 0; k < count; ++k) bytes *= static_cast<std::size_t>(axes[k].extent);
+        const bool stream = bytes >= tuning.stream_from && i.extent >= 64;
+        planes([vectors, stream](const Plane& p) { transpose4(p, vectors, stream); });
+        if (stream) finish_streaming();
+    }
+}
+
 template <class Op>
 void run_axes(const Axis* axes, std::size_t count, bool tiled, const std::byte* from, std::byte* to,
-              const Tuning&) noexcept {
+              const Tuning& tuning) noexcept {
     if (count == 0) return copy_one<Op>(from, to);
-    if (tiled)
-        return for_each<Op>(axes + 2, count - 2, from, to, [axes](const std::byte* f, std::byte* t) {
-            copy_tiles<Op>(axes[0], axes[1], f, t);
-        });
+    if (tiled) return run_tiles<Op>(axes, count, from, to, tuning);
     for_each<Op>(axes + 1, count - 1, from, to,
                  [axes](const std::byte* f, std::byte* t) { copy_row<Op>(axes[0], f, t); });
 }
@@ -73,10 +100,7 @@ const Tuning& Tuning::best() noexcept {
     static const Tuning tuning = [] {
         Tuning t;
 #if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx2")) t.vectors = Vectors::avx2;
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vl"))
-            t.vectors = Vectors::avx512;
+        if (__builtin_cpu_supports("avx512f")) t.vectors = Vectors::avx512;
 #endif
         return t;
     }();

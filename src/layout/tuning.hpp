@@ -9,11 +9,11 @@ namespace carrier {
 
 /// What the machine offers and how large a copy must be for a method to pay. Results never depend on it.
 struct Tuning {
-    enum class Vectors : std::uint8_t { none, avx2, avx512 };
+    enum class Vectors : std::uint8_t { baseline, avx512 };
 
-    Vectors vectors = Vectors::none;
+    Vectors vectors = Vectors::baseline;
     /// A transposition that writes at least so many bytes stores past the caches.
-    std::size_t stream_from = std::size_t{8} << 20;
+    std::size_t stream_from = std::size_t{4} << 20;
 
     /// For this machine, asked once.
     static const Tuning& best() noexcept;

@@ -29,7 +29,7 @@ constexpr Kind kKinds[] = {{"4 bytes", 4, Conversion::none},
 /// Every way that this machine can go, with streaming stores from the first byte on and never.
 std::vector<Tuning> tunings() {
     std::vector<Tuning> all;
-    for (const auto vectors : {Tuning::Vectors::none, Tuning::Vectors::avx2, Tuning::Vectors::avx512})
+    for (const auto vectors : {Tuning::Vectors::baseline, Tuning::Vectors::avx512})
         for (const std::size_t stream : {std::size_t{0}, ~std::size_t{0}})
             if (vectors <= Tuning::best().vectors) all.push_back({vectors, stream});
     return all;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+//
+// Access plans beside bare loops over the same memory: `bytes_per_second` counts the elements' bytes once.
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "carrier/layout.hpp"
+#include "layout/plan.hpp"
+
+namespace {
+
+using carrier::Conversion;
+using carrier::CopyPlan;
+using carrier::Layout;
+using carrier::Shape;
+using carrier::Stride;
+
+constexpr std::int64_t kMany = 10'000'000;
+
+struct Floats {
+    explicit Floats(std::int64_t n) : floats(static_cast<std::size_t>(n), 1.0F) {}
+    std::byte* data() { return reinterpret_cast<std::byte*>(floats.data()); }
+    std::vector<float> floats;
+};
+
+void copy(benchmark::State& state, const Layout& source, const Layout& destination) {
+    Floats from(source.cosize());
+    Floats to(destination.cosize());
+    for (auto _ : state) {
+        CopyPlan(source, destination, 4).run(from.data(), to.data());
+        benchmark::ClobberMemory();
+    }
+    state.SetItemsProcessed(state.iterations() * source.size());
+    state.SetBytesProcessed(state.iterations() * source.size() * 4);
+}
+
+void contiguous(benchmark::State& state) {
+    const Layout dense(Shape(state.range(0)), Stride(1));
+    copy(state, dense, dense);
+}
+BENCHMARK(contiguous)->Arg(kMany)->Arg(16)->Arg(1000);
+
+void contiguous_memcpy(benchmark::State& state) {
+    Floats from(state.range(0)), to(state.range(0));
+    for (auto _ : state) {
+        std::memcpy(to.data(), from.data(), static_cast<std::size_t>(state.range(0)) * 4);
+        benchmark::ClobberMemory();
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(contiguous_memcpy)->Arg(kMany)->Arg(16)->Arg(1000);
+
+void to_stride(benchmark::State& state) {
+    copy(state, Layout(Shape(kMany), Stride(1)), Layout(Shape(kMany), Stride(state.range(0))));
+}
+BENCHMARK(to_stride)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+
+void to_stride_loop(benchmark::State& state) {
+    const std::int64_t step = state.range(0);
+    Floats from(kMany), to(kMany * step);
+    for (auto _ : state) {
+        const float* f = from.floats.data();
+        float* t = to.floats.data();
+        for (std::int64_t i = 0; i < kMany; ++i) t[i * step] = f[i];
+        benchmark::ClobberMemory();
+    }
+    state.SetItemsProcessed(state.iterations() * kMany);
+}
+BENCHMARK(to_stride_loop)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+
+void from_stride(benchmark::State& state) {
+    copy(state, Layout(Shape(kMany), Stride(state.range(0))), Layout(Shape(kMany), Stride(1)));
+}
+BENCHMARK(from_stride)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+
+void runs_of_10_into_pitch_16(benchmark::State& state) {
+    const Shape shape{10, kMany / 10};
+    copy(state, Layout(shape, Stride{1, 10}), Layout(shape, Stride{1, 16}));
+}
+BENCHMARK(runs_of_10_into_pitch_16);
+
+void transpose(benchmark::State& state) {
+    const Shape shape{state.range(0), state.range(1)};
+    copy(state, Layout(shape, Stride{state.range(1), 1}), Layout(shape, Stride{1, state.range(0)}));
+}
+BENCHMARK(transpose)
+    ->Args({3000, 3000})
+    ->Args({3163, 3162})
+    ->Args({4096, 4096})
+    ->Args({1024, 1024})
+    ->Args({256, 256})
+    ->Args({64, 64})
+    ->Args({4, 1'000'000})
+    ->Args({1'000'000, 4});
+
+void shuffled_leaves(benchmark::State& state) {
+    const Shape shape{{8, 20}, {16, 25}, {10, 16}};
+    copy(state, Layout(shape, Stride{{1, 8}, {160, 2560}, {64'000, 640'000}}),
+         Layout(shape, Stride{{18, 16 * 18 * 27}, {1, 18 * 8}, {16 * 18 * 27 * 20, 16 * 18 * 27 * 200}}));
+}
+BENCHMARK(shuffled_leaves);
+
+void shuffled_short_leaves(benchmark::State& state) {
+    const Shape shape{4, 5, 8, 10, 16, 25, 16};
+    copy(state, Layout(shape, Stride{1, 4, 20, 160, 1600, 25'600, 640'000}),
+         Layout(shape, Stride{50, 2'000'000, 5, 1, 200, 400'000, 25'000}));
+}
+BENCHMARK(shuffled_short_leaves);
+
+void sixteen(benchmark::State& state) {
+    const Shape shape{4, 4};
+    copy(state, Layout(shape, Stride{1, 4}), Layout(shape, Stride{4, 1}));
+}
+BENCHMARK(sixteen);
+
+}  // namespace
