@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright carrier-storage contributors
+"""Fixtures of the Python tests. Kinds and their factories are in kinds.py."""
+
+import gc
+
+import pytest
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    """An empty temporary directory for child processes: what they leave there can be seen."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def collected():
+    """Collects garbage before and after, for tests that look at what is alive."""
+    gc.collect()
+    yield
+    gc.collect()
