@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright carrier-storage contributors
+"""What the documentation shows runs as shown."""
+
+import doctest
+import re
+import types
+from pathlib import Path
+
+import carrier_storage
+import carrier_storage._core
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """The python blocks of a page, each with its line."""
+    text = page.read_text(encoding="utf-8")
+    found = [(text.count("\n", 0, m.start(2)) + 1, m) for m in BLOCK.finditer(text)]
+    return [(number, m[2]) for number, m in found if m[1] in ("python", "py", "pycon")]
+
+
+def test_the_pages_are_there():
+    """README.md and the contract are part of the product."""
+    assert (ROOT / "README.md").is_file() and (ROOT / "docs" / "contract.md").is_file()
+    assert blocks(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_pages(page, tmp_path, monkeypatch):
+    """A page is one session: its python blocks run in order, prompts as doctests, the rest as programs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    names: dict = {"__name__": "__main__"}
+    for number, code in blocks(page):
+        if ">>>" in code:
+            test = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), number - 1)
+            runner = doctest.DocTestRunner(optionflags=FLAGS)
+            said: list[str] = []
+            runner.run(test, out=said.append, clear_globs=False)
+            assert runner.failures == 0, "".join(said)
+            names.update(test.globs)
+        else:
+            exec(compile("\n" * (number - 1) + code, str(page), "exec"), names)
+
+
+def documented(module) -> list:
+    """The module, and every class, function, method and property of it that has a docstring."""
+    found = []
+    for holder_name, holder in [(module.__name__, module)] + [
+        (f"{module.__name__}.{n}", v) for n, v in vars(module).items() if isinstance(v, type)
+    ]:
+        text = getattr(holder, "__doc__", None)
+        if text and ">>>" in text:
+            found.append((holder_name, text))
+        for name, value in vars(holder).items():
+            text = getattr(value, "__doc__", None)
+            if not isinstance(value, (type, types.ModuleType, str, int, float)) and text and ">>>" in text:
+                found.append((f"{holder_name}.{name}", text))
+    return found
+
+
+DOCSTRINGS = dict(documented(carrier_storage) + documented(carrier_storage._core))
+
+
+def test_there_are_examples():
+    """The installed package shows its use."""
+    assert len(DOCSTRINGS) > 20
+
+
+@pytest.mark.parametrize("name", DOCSTRINGS)
+def test_docstrings(name):
+    """The examples in the docstrings of the installed package."""
+    test = doctest.DocTestParser().get_doctest(DOCSTRINGS[name], {}, name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    said: list[str] = []
+    runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)
