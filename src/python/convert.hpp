@@ -102,9 +102,9 @@ inline bool fast_unbox(Encoding encoding, PyObject* object, Scalar& scalar) noex
 /// OverflowError, and whatever that user code raises. `encoding` is not opaque.
 Scalar unbox(Encoding encoding, nb::handle object);
 
-/// An index: anything with `__index__`. One beyond 63 bits becomes the greatest or the least integer, which
-/// no carrier has as a slot. TypeError.
-std::int64_t index_of(nb::handle object);
+/// An index, called `name` in errors: anything with `__index__`. One beyond 63 bits becomes the greatest or
+/// the least integer, which no carrier has as a slot. TypeError.
+std::int64_t index_of(nb::handle object, const char* name = "index");
 /// A number of slots, called `name` in errors. TypeError, ValueError (negative), MemoryError (beyond 63
 /// bits).
 std::int64_t size_of(nb::handle object, const char* name);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright carrier-storage contributors
+
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "carrier/modes.hpp"
+
+namespace carrier::python {
+
+namespace nb = nanobind;
+
+/// A leaf or a nested iterable as a tree of modes, called `what` in errors. TypeError (not an integer, a
+/// bool, text), OverflowError (beyond 63 bits), ValueError (nested too deep).
+IntTree tree_of(nb::handle object, const char* what);
+/// A key of `Layout.index`: as above, but a bool counts as an integer and a number beyond 63 bits is only
+/// outside.
+IntTree key_of(nb::handle object);
+/// A tree as Python has it: an int, or a list of trees.
+nb::object object_of(const IntTree& tree);
+
+}  // namespace carrier::python
