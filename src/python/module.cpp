@@ -3,8 +3,13 @@
 
 #include "python/module.hpp"
 
+#include <nanobind/stl/string_view.h>
+
+#include <string_view>
+
 #include "carrier/file_block.hpp"
 #include "carrier/host_block.hpp"
+#include "carrier/version.hpp"
 #include "python/errors.hpp"
 
 namespace {
@@ -15,6 +20,15 @@ nanobind::dict live() {
     counts["host_blocks"] = carrier::HostBlock::live();
     counts["file_blocks"] = carrier::FileBlock::live();
     return counts;
+}
+
+/// Users meet every public name in the package, whatever module it was made in.
+void publish(nanobind::module_& m) {
+    m.attr("__version__") = CARRIER_VERSION;
+    for (auto [name, object] : nanobind::borrow<nanobind::dict>(m.attr("__dict__"))) {
+        const bool is_public = nanobind::cast<std::string_view>(name).front() != '_';
+        if (is_public && PyType_Check(object.ptr())) object.attr("__module__") = "carrier_storage";
+    }
 }
 
 }  // namespace
@@ -41,5 +55,6 @@ NB_MODULE(_core, m) {
     bind_evictable(m);
     bind_storage_functions(m);
     register_exit(m);
+    publish(m);
     m.def("_live", &live, nanobind::sig("def _live() -> dict[str, int]"));
 }
