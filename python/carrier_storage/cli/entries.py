@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from carrier_storage.cli.errors import BadInputError
 from numpy.typing import NDArray
+
+from carrier_storage.cli.errors import BadInputError
 
 Values = NDArray[np.generic]
 CHUNK = 1 << 18  # slots read, compared and scattered at a time: bounds the memory beside the budget

@@ -3,8 +3,9 @@
 """Values from nothing but a number: the generated set, and the updates that each pass writes."""
 
 import numpy as np
-from carrier_storage.cli.entries import ITEM, Entry, Values
 from numpy.typing import NDArray
+
+from carrier_storage.cli.entries import ITEM, Entry, Values
 
 PERIOD = 8  # pass p writes every eighth slot, beginning at slot p % 8
 

@@ -4,8 +4,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-import carrier_storage as cs
 import numpy as np
+
+import carrier_storage as cs
 from carrier_storage.cli import peek
 from carrier_storage.cli.entries import CHUNK, ITEM, Entry, Values
 from carrier_storage.cli.generated import PERIOD, expected, update

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy_format
+
 from carrier_storage.cli.entries import Entry, Values, check
 from carrier_storage.cli.errors import BadInputError
-from numpy.lib import format as npy_format
 
 
 class Bytes:

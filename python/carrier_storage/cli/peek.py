@@ -8,8 +8,9 @@ Relies on two promises: `CPU.pointer()` is the address of the slots, in order, f
 
 import ctypes
 
-import carrier_storage as cs
 import numpy as np
+
+import carrier_storage as cs
 from carrier_storage.cli.entries import ITEM, Values
 
 

@@ -39,7 +39,7 @@ def draw(result: Result, target: Path) -> None:
         axes.plot(seconds, grown, linewidth=0.8, alpha=0.8, label="resident memory, grown by")
     axes.axhline(result.budget / _MIB, linestyle="--", color="black", linewidth=0.8, label="budget")
     axes.set(xlabel="seconds", ylabel="MiB", title="Residency", ylim=(0, None), xlim=(0, None))
-    axes.legend(loc="upper right", fontsize="small")
+    figure.legend(loc="outside lower center", ncols=4, fontsize="small")
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         figure.savefig(fresh, format=target.suffix[1:].lower(), dpi=120)

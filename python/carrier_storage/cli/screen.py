@@ -4,8 +4,6 @@
 
 from types import TracebackType
 
-from carrier_storage.cli.result import Moves, Result
-from carrier_storage.cli.units import show_bytes, show_rate
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -17,6 +15,9 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+from carrier_storage.cli.result import Moves, Result
+from carrier_storage.cli.units import show_bytes, show_rate
 
 _MOST_ROWS = 20
 

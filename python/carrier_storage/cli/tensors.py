@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from carrier_storage.cli.entries import Entry, check
 from carrier_storage.cli.errors import BadInputError, need
 from carrier_storage.cli.npy import Bytes, fetcher, match_size
