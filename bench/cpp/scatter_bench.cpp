@@ -110,7 +110,7 @@ BENCHMARK(shuffled_leaves);
 void shuffled_short_leaves(benchmark::State& state) {
     const Shape shape{4, 5, 8, 10, 16, 25, 16};
     copy(state, Layout(shape, Stride{1, 4, 20, 160, 1600, 25'600, 640'000}),
-         Layout(shape, Stride{50, 2'000'000, 5, 1, 200, 400'000, 25'000}));
+         Layout(shape, Stride{96, 2'560'000, 12, 1, 400, 102'400, 6400}));
 }
 BENCHMARK(shuffled_short_leaves);
 

@@ -3,7 +3,6 @@
 
 #include "layout/plan.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace carrier {
@@ -12,98 +11,117 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 
-/// Whether `outer` goes on where `inner` ends, on both sides. The products fit an unsigned, since the spans
-/// fit 63 bits.
-bool continues(const Axis& inner, const Axis& outer) noexcept {
-    const auto extent = static_cast<std::uint64_t>(inner.extent);
-    return extent * static_cast<std::uint64_t>(inner.from) == static_cast<std::uint64_t>(outer.from) &&
-           extent * static_cast<std::uint64_t>(inner.to) == static_cast<std::uint64_t>(outer.to);
-}
+/// Axes in the making. One array for each number: a plan of few elements must take no longer than copying
+/// them, and moving single words between steps is what processors forward fastest.
+class Draft {
+  public:
+    std::size_t count = 0;
+    std::int64_t extent[CopyPlan::kMaxAxes];
+    std::int64_t from[CopyPlan::kMaxAxes];
+    std::int64_t to[CopyPlan::kMaxAxes];
+
+    /// Adds an axis outside the others, merged with the last where it goes on there on both sides. The
+    /// products fit an unsigned, since the spans fit 63 bits.
+    void add(std::int64_t new_extent, std::int64_t new_from, std::int64_t new_to) noexcept {
+        if (count > 0) {
+            const auto last = static_cast<std::uint64_t>(extent[count - 1]);
+            if (last * static_cast<std::uint64_t>(from[count - 1]) == static_cast<std::uint64_t>(new_from) &&
+                last * static_cast<std::uint64_t>(to[count - 1]) == static_cast<std::uint64_t>(new_to)) {
+                extent[count - 1] *= new_extent;
+                return;
+            }
+        }
+        extent[count] = new_extent;
+        from[count] = new_from;
+        to[count] = new_to;
+        ++count;
+    }
+
+    /// Whether, in this order, each step of the destination passes over all that lies within it: then every
+    /// slot is written once.
+    bool nests(const std::uint8_t* order) const noexcept {
+        std::int64_t reach = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t axis = order[i];
+            if (to[axis] <= reach) return false;
+            reach += (extent[axis] - 1) * to[axis];
+        }
+        return true;
+    }
+
+    /// By step of the destination, shortest first.
+    void sort(std::uint8_t* order) const noexcept {
+        for (std::size_t i = 0; i < count; ++i) {
+            std::size_t at = i;
+            for (; at > 0 && to[order[at - 1]] > to[i]; --at) order[at] = order[at - 1];
+            order[at] = static_cast<std::uint8_t>(i);
+        }
+    }
+
+    /// Puts the axes that move within a cache line, on either side, before those that do not: what is fetched
+    /// is used up while it is near. Then the shortest step of the source goes second unless it is first.
+    /// Returns whether it is second.
+    bool choose_inner(std::uint8_t* order, std::int64_t line_from, std::int64_t line_to) const noexcept {
+        std::size_t near = 0;
+        std::size_t least = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto axis = static_cast<std::uint8_t>(i);
+            if (to[i] < line_to || from[i] < line_from) {
+                for (std::size_t at = i; at > near; --at) order[at] = order[at - 1];
+                order[near++] = axis;
+            } else {
+                order[i] = axis;
+            }
+        }
+        for (std::size_t i = 1; i < count; ++i)
+            if (from[order[i]] < from[order[least]]) least = i;
+        for (std::size_t at = least; at > 1; --at) std::swap(order[at], order[at - 1]);
+        return least != 0;
+    }
+};
 
 }  // namespace
 
 CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* destination, std::size_t width,
-                   Conversion conversion)
+                   Conversion conversion) noexcept
     : width_(static_cast<std::uint8_t>(width)), conversion_(conversion) {
     const auto extents = shape.leaves();
-    if (extents.size() > kFew) many_.resize(extents.size());
     const std::int64_t* from = source != nullptr ? source->stride().leaves().data() : nullptr;
     const std::int64_t* to = destination != nullptr ? destination->stride().leaves().data() : nullptr;
+    Draft logical;
     std::int64_t dense = 1;
     for (std::size_t i = 0; i < extents.size(); ++i) {
-        const Axis axis{extents[i], from != nullptr ? from[i] : dense, to != nullptr ? to[i] : dense};
-        dense *= axis.extent;
-        if (axis.extent == 1) continue;
+        const std::int64_t extent = extents[i];
+        const std::int64_t from_step = from != nullptr ? from[i] : dense;
+        const std::int64_t to_step = to != nullptr ? to[i] : dense;
+        dense *= extent;
+        if (extent == 1) continue;
         // All of the axis goes to one slot: its last index wins.
-        if (axis.to == 0)
-            from_ += (axis.extent - 1) * axis.from;
+        if (to_step == 0)
+            from_ += (extent - 1) * from_step;
         else
-            push(axis);
+            logical.add(extent, from_step, to_step);
     }
-    if (count_ < 2) return;
-    ordered_ = !sort_by_destination();
-    if (ordered_) return;
-    merge();
-    choose_inner();
-}
-
-void CopyPlan::push(Axis axis) noexcept {
-    Axis* const all = data();
-    if (count_ > 0 && continues(all[count_ - 1], axis))
-        all[count_ - 1].extent *= axis.extent;
-    else
-        all[count_++] = axis;
-}
-
-/// Sorts by step in the destination and returns true when each step passes over all that lies within it, so
-/// that every slot is written once; else leaves the logical order and returns false.
-bool CopyPlan::sort_by_destination() {
-    std::array<Axis, kFew> few;
-    std::vector<Axis> many;
-    Axis* sorted = few.data();
-    if (count_ > kFew) {
-        many.resize(count_);
-        sorted = many.data();
+    const auto keep = [this](const Draft& draft, const std::uint8_t* order) {
+        count_ = draft.count;
+        for (std::size_t i = 0; i < count_; ++i) {
+            const std::size_t axis = order != nullptr ? order[i] : i;
+            axes_[i] = {draft.extent[axis], draft.from[axis], draft.to[axis]};
+        }
+    };
+    std::uint8_t order[kMaxAxes];
+    logical.sort(order);
+    // Where slots are written more than once, or may be, the logical order stays.
+    if (logical.count < 2 || !logical.nests(order)) {
+        keep(logical, nullptr);
+        return;
     }
-    const Axis* const all = data();
-    for (std::size_t i = 0; i < count_; ++i) {
-        std::size_t at = i;
-        for (; at > 0 && sorted[at - 1].to > all[i].to; --at) sorted[at] = sorted[at - 1];
-        sorted[at] = all[i];
-    }
-    std::int64_t reach = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-        if (sorted[i].to <= reach) return false;
-        reach += (sorted[i].extent - 1) * sorted[i].to;
-    }
-    std::copy_n(sorted, count_, data());
-    return true;
-}
-
-void CopyPlan::merge() noexcept {
-    const std::size_t all = std::exchange(count_, 0);
-    for (std::size_t i = 0; i < all; ++i) push(data()[i]);
-}
-
-/// Puts the axes that move within a cache line, on either side, before those that do not: what is fetched is
-/// then used up while it is near. Of these, the shortest step of the destination and that of the source come
-/// first.
-void CopyPlan::choose_inner() noexcept {
-    if (count_ < 2) return;
-    Axis* const all = data();
-    const auto bytes_to = static_cast<std::int64_t>(width_);
-    const auto bytes_from = static_cast<std::int64_t>(source_width(width_, conversion_));
-    std::size_t near = 0;
-    std::size_t least = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-        if (all[i].to >= kLine / bytes_to && all[i].from >= kLine / bytes_from) continue;
-        std::rotate(all + near, all + i, all + i + 1);
-        ++near;
-    }
-    for (std::size_t i = 1; i < count_; ++i)
-        if (all[i].from < all[least].from) least = i;
-    tiled_ = least != 0;
-    if (tiled_) std::rotate(all + 1, all + least, all + least + 1);
+    Draft sorted;
+    for (std::size_t i = 0; i < logical.count; ++i)
+        sorted.add(logical.extent[order[i]], logical.from[order[i]], logical.to[order[i]]);
+    tiled_ = sorted.choose_inner(order, kLine / static_cast<std::int64_t>(source_width(width, conversion)),
+                                 kLine / static_cast<std::int64_t>(width));
+    keep(sorted, order);
 }
 
 }  // namespace carrier

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "carrier/layout.hpp"
 #include "layout/tuning.hpp"
@@ -45,11 +44,12 @@ struct Axis {
 /// overlaps the destination must be copied (gathered) first.
 class CopyPlan {
   public:
-    static constexpr std::size_t kFew = 8;
+    /// More axes than this cannot have an extent of at least 2 each: their indices would not fit 63 bits.
+    static constexpr std::size_t kMaxAxes = 62;
 
     /// The layouts have equal shapes. `width` is that of a destination slot.
     CopyPlan(const Layout& source, const Layout& destination, std::size_t width,
-             Conversion conversion = Conversion::none)
+             Conversion conversion = Conversion::none) noexcept
         : CopyPlan(source.shape(), &source, &destination, width, conversion) {}
     /// From slots into a dense array in logical order.
     static CopyPlan gather(const Layout& source, std::size_t width,
@@ -58,7 +58,7 @@ class CopyPlan {
     }
     /// From a dense array in logical order into slots.
     static CopyPlan spread(const Layout& destination, std::size_t width,
-                           Conversion conversion = Conversion::none) {
+                           Conversion conversion = Conversion::none) noexcept {
         return {destination.shape(), nullptr, &destination, width, conversion};
     }
 
@@ -67,29 +67,20 @@ class CopyPlan {
 
     /// The loops left, innermost first; none for a single element.
     std::size_t axes() const noexcept { return count_; }
-    const Axis& axis(std::size_t i) const noexcept { return data()[i]; }
+    const Axis& axis(std::size_t i) const noexcept { return axes_[i]; }
     /// Whether axis 0 runs along the destination and axis 1 along the source, to be copied in tiles.
     bool is_tiled() const noexcept { return tiled_; }
 
   private:
     CopyPlan(const Shape& shape, const Layout* source, const Layout* destination, std::size_t width,
-             Conversion conversion);
+             Conversion conversion) noexcept;
 
-    Axis* data() noexcept { return many_.empty() ? few_.data() : many_.data(); }
-    const Axis* data() const noexcept { return many_.empty() ? few_.data() : many_.data(); }
-    void push(Axis axis) noexcept;
-    bool sort_by_destination();
-    void merge() noexcept;
-    void choose_inner() noexcept;
-
-    std::array<Axis, kFew> few_;  // not initialised: only count_ are
-    std::vector<Axis> many_;
     std::size_t count_ = 0;
     std::int64_t from_ = 0;
     std::uint8_t width_;
     Conversion conversion_;
-    bool ordered_ = false;
     bool tiled_ = false;
+    std::array<Axis, kMaxAxes> axes_;  // set up to count_
 };
 
 }  // namespace carrier

@@ -52,36 +52,50 @@ inline void copy_one(const std::byte* from, std::byte* to) noexcept {
     std::memcpy(to, &converted, sizeof converted);
 }
 
-/// One run of bytes. Short ones, as in rows of a few elements, are not worth a call.
-inline void copy_run(const std::byte* from, std::byte* to, std::size_t bytes) noexcept {
-    const auto ends = [&](auto block) {
-        decltype(block) first, last;
-        std::memcpy(&first, from, sizeof block);
-        std::memcpy(&last, from + bytes - sizeof block, sizeof block);
-        std::memcpy(to, &first, sizeof block);
-        std::memcpy(to + bytes - sizeof block, &last, sizeof block);
-    };
-    struct Block16 {
-        std::byte bytes[16];
-    };
-    if (bytes > 128) {
-        std::memcpy(to, from, bytes);
-    } else if (bytes >= 16) {
-        for (std::size_t i = 16; i + 16 < bytes; i += 16) {
-            Block16 middle;
-            std::memcpy(&middle, from + i, 16);
-            std::memcpy(to + i, &middle, 16);
-        }
-        ends(Block16{});
-    } else if (bytes >= 8) {
-        ends(std::uint64_t{});
-    } else if (bytes >= 4) {
-        ends(std::uint32_t{});
-    } else if (bytes >= 2) {
-        ends(std::uint16_t{});
-    } else {
-        *to = *from;
+/// A run of `bytes`, at least one and at most 8 times `Block`, in blocks that overlap in the middle.
+template <class Block, int Pairs>
+inline void copy_pairs(const std::byte* from, std::byte* to, std::int64_t bytes) noexcept {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(Block));
+    Block first[Pairs];
+    Block last[Pairs];
+    for (int i = 0; i < Pairs; ++i) {
+        std::memcpy(&first[i], from + i * size, sizeof(Block));
+        std::memcpy(&last[i], from + bytes - (i + 1) * size, sizeof(Block));
     }
+    for (int i = 0; i < Pairs; ++i) {
+        std::memcpy(to + i * size, &first[i], sizeof(Block));
+        std::memcpy(to + bytes - (i + 1) * size, &last[i], sizeof(Block));
+    }
+}
+
+using Block16 = std::uint8_t __attribute__((vector_size(16)));
+constexpr std::int64_t kShortRun = 128;
+
+/// Calls `use(copy)` with what copies a run of `bytes`; short runs are not worth a call each.
+template <class Use>
+inline void with_run(std::int64_t bytes, Use use) noexcept {
+    const auto pairs = [&]<class Block, int Pairs>(Block, std::integral_constant<int, Pairs>) {
+        use([bytes](const std::byte* from, std::byte* to) { copy_pairs<Block, Pairs>(from, to, bytes); });
+    };
+    constexpr std::integral_constant<int, 1> one;
+    if (bytes > kShortRun)
+        use([bytes](const std::byte* from, std::byte* to) {
+            std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        });
+    else if (bytes > 64)
+        pairs(Block16{}, std::integral_constant<int, 4>{});
+    else if (bytes > 32)
+        pairs(Block16{}, std::integral_constant<int, 2>{});
+    else if (bytes >= 16)
+        pairs(Block16{}, one);
+    else if (bytes >= 8)
+        pairs(std::uint64_t{}, one);
+    else if (bytes >= 4)
+        pairs(std::uint32_t{}, one);
+    else if (bytes >= 2)
+        pairs(std::uint16_t{}, one);
+    else
+        pairs(std::uint8_t{}, one);
 }
 
 /// Elements `from[i * from_step]` to `to[i * to_step]`. In long rows each line that will be written is
@@ -93,16 +107,19 @@ inline void copy_strided(const std::byte* from, std::byte* to, std::int64_t exte
     constexpr std::int64_t kLine = 64;
     const std::int64_t from_bytes = from_step * static_cast<std::int64_t>(sizeof(typename Op::From));
     const std::int64_t to_bytes = to_step * static_cast<std::int64_t>(sizeof(typename Op::To));
-    const std::int64_t line_step = std::max(kLine, to_bytes);
-    const std::int64_t groups_ahead = std::max<std::int64_t>(2, 4096 / (kGroup * to_bytes));
-    const std::int64_t ahead = groups_ahead * kGroup * to_bytes;
     std::int64_t i = 0;
-    for (; i + (groups_ahead + 1) * kGroup <= extent; i += kGroup) {
-        for (std::int64_t line = 0; line < kGroup * to_bytes; line += line_step)
-            __builtin_prefetch(to + ahead + line, 1);
-        for (std::int64_t k = 0; k < kGroup; ++k) copy_one<Op>(from + k * from_bytes, to + k * to_bytes);
-        from += kGroup * from_bytes;
-        to += kGroup * to_bytes;
+    if (extent >= 8 * kGroup) {
+        const std::int64_t group_bytes = kGroup * to_bytes;
+        const std::int64_t line_step = std::max(kLine, to_bytes);
+        const std::int64_t groups_ahead = group_bytes <= 256 ? 16 : group_bytes <= 1024 ? 4 : 2;
+        const std::int64_t ahead = groups_ahead * group_bytes;
+        for (; i + (groups_ahead + 1) * kGroup <= extent; i += kGroup) {
+            for (std::int64_t line = 0; line < group_bytes; line += line_step)
+                __builtin_prefetch(to + ahead + line, 1);
+            for (std::int64_t k = 0; k < kGroup; ++k) copy_one<Op>(from + k * from_bytes, to + k * to_bytes);
+            from += kGroup * from_bytes;
+            to += group_bytes;
+        }
     }
     for (; i < extent; ++i, from += from_bytes, to += to_bytes) copy_one<Op>(from, to);
 }
@@ -120,13 +137,30 @@ inline void copy_row(const Axis& axis, const std::byte* from, std::byte* to) noe
             copy_strided<Op>(from, to, axis.extent, axis.from, axis.to);
     } else if (axis.from == 1) {
         if constexpr (is_plain<Op>)
-            copy_run(from, to, extent * to_width);
+            with_run(axis.extent * static_cast<std::int64_t>(to_width), [&](auto copy) { copy(from, to); });
         else
             for (std::size_t i = 0; i < extent; ++i) copy_one<Op>(from + i * from_width, to + i * to_width);
     } else {
         const std::size_t step = static_cast<std::size_t>(axis.from) * from_width;
         for (std::size_t i = 0; i < extent; ++i) copy_one<Op>(from + i * step, to + i * to_width);
     }
+}
+
+/// Rows of contiguous elements on both sides. Lines to be written are announced some rows ahead.
+inline void copy_runs(const Axis& rows, std::int64_t bytes, std::int64_t width, const std::byte* from,
+                      std::byte* to) noexcept {
+    constexpr std::int64_t kRowsAhead = 32;
+    const std::int64_t from_step = rows.from * width;
+    const std::int64_t to_step = rows.to * width;
+    with_run(bytes, [&](auto copy) {
+        const std::byte* f = from;
+        std::byte* t = to;
+        const std::int64_t announced = bytes <= kShortRun ? rows.extent - kRowsAhead : 0;
+        for (std::int64_t i = 0; i < rows.extent; ++i, f += from_step, t += to_step) {
+            if (i < announced) __builtin_prefetch(t + kRowsAhead * to_step, 1);
+            copy(f, t);
+        }
+    });
 }
 
 /// Two axes that are short on different sides, in tiles small enough that the lines of both stay in the first

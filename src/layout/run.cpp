@@ -74,6 +74,13 @@ void run_axes(const Axis* axes, std::size_t count, bool tiled, const std::byte* 
               const Tuning& tuning) noexcept {
     if (count == 0) return copy_one<Op>(from, to);
     if (tiled) return run_tiles<Op>(axes, count, from, to, tuning);
+    if constexpr (is_plain<Op>)
+        if (count > 1 && axes[0].from == 1 && axes[0].to == 1) {
+            constexpr auto width = static_cast<std::int64_t>(sizeof(typename Op::To));
+            return for_each<Op>(axes + 2, count - 2, from, to, [axes](const std::byte* f, std::byte* t) {
+                copy_runs(axes[1], axes[0].extent * width, width, f, t);
+            });
+        }
     for_each<Op>(axes + 1, count - 1, from, to,
                  [axes](const std::byte* f, std::byte* t) { copy_row<Op>(axes[0], f, t); });
 }
@@ -83,7 +90,9 @@ void run_axes(const Axis* axes, std::size_t count, bool tiled, const std::byte* 
 void CopyPlan::run(const std::byte* source, std::byte* destination, const Tuning& tuning) const noexcept {
     const std::byte* const from =
         source + from_ * static_cast<std::int64_t>(source_width(width_, conversion_));
-    const auto with = [&]<class Op>(Op) { run_axes<Op>(data(), count_, tiled_, from, destination, tuning); };
+    const auto with = [&]<class Op>(Op) {
+        run_axes<Op>(axes_.data(), count_, tiled_, from, destination, tuning);
+    };
     switch (conversion_) {
         case Conversion::none:
             return width_ == 1 ? with(Same1{}) : with(Same4{});
