@@ -60,9 +60,3 @@ __all__ = [
     "storage_zero",
     "validate_storage_dtype",
 ]
-
-# Where users import them from is where they are: in messages, in help and in pickles.
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = __name__
-del _name

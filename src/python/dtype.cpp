@@ -47,13 +47,17 @@ const DType* category_of(nb::handle object, const char* name) {
 std::string text_of(nb::handle object, const char* name) {
     if (!PyUnicode_Check(object.ptr()))
         throw TypeError(std::string(name) + " must be a str, not " + class_name(object));
-    return nb::cast<std::string>(object);
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+    if (text == nullptr) throw nb::python_error();
+    return {text, static_cast<std::size_t>(size)};
 }
 
 int bits_of(nb::handle object) {
     if (PyBool_Check(object.ptr())) throw TypeError("bits must be an int, not bool");
-    const std::int64_t bits = index_of(object);
-    if (bits < 1 || bits > 1 << 20) throw ValueError("bits must be at least 1; got " + std::to_string(bits));
+    const std::int64_t bits = index_of(object, "bits");
+    if (bits < 1 || bits > 1 << 20)
+        throw ValueError("bits must be in [1, 1048576]; got " + std::to_string(bits));
     return static_cast<int>(bits);
 }
 
@@ -93,7 +97,9 @@ const char* class_of(const DType& dtype) noexcept {
     return dtype.is_category() ? "DTypeCategory" : dtype.is_simple() ? "SimpleDType" : "CompoundDType";
 }
 
-std::string quoted(const std::string& text) { return nb::cast<std::string>(nb::repr(nb::str(text.c_str()))); }
+nb::str text_object(const std::string& text) { return nb::str(text.data(), text.size()); }
+
+std::string quoted(const std::string& text) { return nb::cast<std::string>(nb::repr(text_object(text))); }
 
 bool is_built_in(const DType& dtype) {
     const auto built_in = DType::built_in();
@@ -117,19 +123,31 @@ std::string represent(const DType& dtype) {
 /// What has to agree when a descriptor comes back from a pickle.
 nb::tuple definition_of(const DType& dtype) {
     nb::list planes;
-    for (const DType* plane : dtype.planes()) planes.append(nb::str(plane->name().c_str()));
+    for (const DType* plane : dtype.planes()) planes.append(text_object(plane->name()));
     const DType* above = dtype.supertype();
     return nb::make_tuple(class_of(dtype), dtype.bits().value_or(0), nb::tuple(planes),
-                          above != nullptr ? nb::object(nb::str(above->name().c_str())) : nb::none());
+                          above != nullptr ? nb::object(text_object(above->name())) : nb::none());
 }
 
-nb::object restore(const std::string& name, const nb::object& definition) {
-    const DType& dtype = DType::from_name(name);
-    if (!definition_of(dtype).equal(definition))
-        throw ValueError("dtype '" + name +
-                         "' is registered here with another definition: " + represent(dtype));
-    return object_of(dtype);
+/// `_restore_dtype(name, definition)`: the registered descriptor of that name, when it is what was pickled.
+/// A function of the C API, since pickle can name those and not nanobind's.
+PyObject* restore(PyObject*, PyObject* args) noexcept {
+    try {
+        PyObject *name = nullptr, *definition = nullptr;
+        if (PyArg_ParseTuple(args, "UO", &name, &definition) == 0) throw nb::python_error();
+        const DType& dtype = DType::from_name(text_of(name, "name"));
+        if (!definition_of(dtype).equal(nb::handle(definition)))
+            throw ValueError("dtype '" + dtype.name() +
+                             "' is registered here with another definition: " + represent(dtype));
+        return object_of(dtype).release().ptr();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
 }
+
+PyMethodDef module_functions[] = {{"_restore_dtype", restore, METH_VARARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
 
 PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) noexcept {
     PyErr_SetString(
@@ -138,34 +156,18 @@ PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) noexcept {
     return nullptr;
 }
 
-using Maker = nb::object (*)(nb::handle, const nb::args&, const nb::kwargs&);
-
-/// `__new__` as a slot: descriptors are never constructed in the memory of a Python object.
-template <Maker maker>
-PyObject* make_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) noexcept {
-    try {
-        const nb::kwargs named =
-            kwargs != nullptr ? nb::borrow<nb::kwargs>(kwargs) : nb::steal<nb::kwargs>(PyDict_New());
-        return maker(reinterpret_cast<PyObject*>(type), nb::borrow<nb::args>(args), named).release().ptr();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
-
-int accept_init(PyObject*, PyObject*, PyObject*) noexcept { return 0; }
-
-template <Maker maker>
-PyType_Slot* form_slots() noexcept {
-    static PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make_new<maker>)},
-                                  {Py_tp_init, reinterpret_cast<void*>(accept_init)},
-                                  {0, nullptr}};
-    return slots;
+/// `__new__` registers and returns the descriptor's one object; `__init__` finds it complete.
+template <class Form, class Maker>
+void define_form(nb::class_<Form, DType>& c, Maker maker, const char* new_signature,
+                 const char* init_signature) {
+    c.def_static("__new__", maker, nb::sig(new_signature));
+    c.def(
+        "__init__", [](nb::handle, const nb::args&, const nb::kwargs&) {}, nb::sig(init_signature));
 }
 
 PyType_Slot dtype_slots[] = {{Py_tp_new, reinterpret_cast<void*>(refuse_new)}, {0, nullptr}};
 
-void define(nb::class_<DType>& c) {
+void define(nb::class_<DType>& c, const nb::object& restorer) {
     c.def_prop_ro(
         "name", [](nb::handle self) { return self_of(self).name(); }, nb::sig("def name(self, /) -> str"),
         "The registered name.");
@@ -259,10 +261,9 @@ DType.Any
         nb::sig("def __deepcopy__(self, memo: typing.Any) -> typing.Self"));
     c.def(
         "__reduce__",
-        [](nb::handle self) {
+        [restorer](nb::handle self) {
             const DType& dtype = self_of(self);
-            return nb::make_tuple(nb::module_::import_("carrier_storage._core").attr("_restore_dtype"),
-                                  nb::make_tuple(dtype.name(), definition_of(dtype)));
+            return nb::make_tuple(restorer, nb::make_tuple(dtype.name(), definition_of(dtype)));
         },
         nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
 }
@@ -294,10 +295,11 @@ E2M3 and E2M1.
 >>> DType.Float32.bits, DType.Float32.supertype
 (32, DType.Floating)
 )");
-    define(base);
-    nb::class_<Category, DType>(m, "DTypeCategory", nb::type_slots(form_slots<new_category>()),
-                                nb::is_final(), nb::sig("@typing.final\nclass DTypeCategory(DType)"),
-                                R"(A dtype that groups others: ``DTypeCategory(name, *, supertype=None)``.
+    if (PyModule_AddFunctions(m.ptr(), module_functions) < 0) throw nb::python_error();
+    define(base, m.attr("_restore_dtype"));
+    nb::class_<Category, DType> category(
+        m, "DTypeCategory", nb::is_final(), nb::sig("@typing.final\nclass DTypeCategory(DType)"),
+        R"(A dtype that groups others: ``DTypeCategory(name, *, supertype=None)``.
 
 Constructing registers it for the process. Raises TypeError, ValueError (empty or taken name; then nothing is registered).
 
@@ -305,9 +307,12 @@ Constructing registers it for the process. Raises TypeError, ValueError (empty o
 >>> DTypeCategory("DocFixedPoint", supertype=DType.Any).is_category()
 True
 )");
-    nb::class_<Simple, DType>(m, "SimpleDType", nb::type_slots(form_slots<new_simple>()), nb::is_final(),
-                              nb::sig("@typing.final\nclass SimpleDType(DType)"),
-                              R"(One machine representation: ``SimpleDType(name, *, bits, supertype)``.
+    define_form(category, &new_category,
+                "def __new__(cls, name: str, *, supertype: DTypeCategory | None = None) -> DTypeCategory",
+                "def __init__(self, name: str, *, supertype: DTypeCategory | None = None) -> None");
+    nb::class_<Simple, DType> simple(m, "SimpleDType", nb::is_final(),
+                                     nb::sig("@typing.final\nclass SimpleDType(DType)"),
+                                     R"(One machine representation: ``SimpleDType(name, *, bits, supertype)``.
 
 Constructing registers it for the process. Raises TypeError, ValueError (name, fewer bits than one, a supertype that is no
 category; then nothing is registered).
@@ -316,9 +321,12 @@ category; then nothing is registered).
 >>> SimpleDType("DocInt16", bits=16, supertype=DType.Integer).bits
 16
 )");
-    nb::class_<Compound, DType>(
-        m, "CompoundDType", nb::type_slots(form_slots<new_compound>()), nb::is_final(),
-        nb::sig("@typing.final\nclass CompoundDType(DType)"),
+    define_form(
+        simple, &new_simple,
+        "def __new__(cls, name: str, *, bits: typing.SupportsIndex, supertype: DTypeCategory) -> SimpleDType",
+        "def __init__(self, name: str, *, bits: typing.SupportsIndex, supertype: DTypeCategory) -> None");
+    nb::class_<Compound, DType> compound(
+        m, "CompoundDType", nb::is_final(), nb::sig("@typing.final\nclass CompoundDType(DType)"),
         R"(Two or more planes: ``CompoundDType(name, *, planes, supertype=DType.Any)``.
 
 Constructing registers it for the process. Raises TypeError, ValueError (name, fewer than two planes, a plane that is not
@@ -328,9 +336,12 @@ simple; then nothing is registered).
 >>> CompoundDType("DocScaled", planes=[DType.E4M3, DType.E8M0]).planes
 (DType.E4M3, DType.E8M0)
 )");
+    define_form(compound, &new_compound,
+                "def __new__(cls, name: str, *, planes: collections.abc.Iterable[SimpleDType], "
+                "supertype: DTypeCategory = ...) -> CompoundDType",
+                "def __init__(self, name: str, *, planes: collections.abc.Iterable[SimpleDType], "
+                "supertype: DTypeCategory = ...) -> None");
     for (const DType* dtype : DType::built_in()) base.attr(dtype->name().c_str()) = object_of(*dtype);
-    m.def("_restore_dtype", &restore, nb::arg("name"), nb::arg("definition"),
-          nb::sig("def _restore_dtype(name: str, definition: tuple[typing.Any, ...]) -> DType"));
 }
 
 }  // namespace carrier::python

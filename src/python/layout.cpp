@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "carrier/host.hpp"
 #include "python/module.hpp"
 #include "python/ref_caster.hpp"
 #include "python/trees.hpp"
@@ -88,17 +89,19 @@ void define_modes(nb::class_<T>& c, const char* name, const char* what) {
 
 const Layout& layout_of(nb::handle self) { return self_of<Layout>(self, "Layout"); }
 
-std::int64_t index_in(nb::handle self, nb::handle key) {
-    layout_of(self);
-    const IntTree tree = key_of(key);
-    return layout_of(self).index(tree);
+std::int64_t index_in(nb::handle self, nb::handle key) { return slot_of(layout_of(self), key); }
+
+bool is_injective(nb::handle self) {
+    const Layout layout = layout_of(self);
+    const Unlocked unlocked;  // a search, for some layouts
+    return layout.is_injective();
 }
 
 }  // namespace
 
 void bind_layout(nb::module_& m) {
     nb::class_<Shape> shape(m, "Shape", nb::is_final(), nb::is_weak_referenceable(),
-                            nb::sig("@typing.final\nclass Shape()"), R"(The extents of a nested index space.
+                            nb::sig("@typing.final\nclass Shape"), R"(The extents of a nested index space.
 
 ``Shape(*items)``: an item is an extent of at least 1, or a nested iterable (a nested mode); one iterable alone is the list
 of modes. ``Shape()`` has no mode and one index. Equality is structural, nesting included.
@@ -118,7 +121,7 @@ False
         "size", [](nb::handle self) { return self_of<Shape>(self, "Shape").size(); },
         nb::sig("def size(self, /) -> int"), "Number of indices: the product of all extents.");
     nb::class_<Stride> stride(m, "Stride", nb::is_final(), nb::is_weak_referenceable(),
-                              nb::sig("@typing.final\nclass Stride()"),
+                              nb::sig("@typing.final\nclass Stride"),
                               R"(The step, in slots, of every leaf of a Shape with the same nesting.
 
 ``Stride(*items)``, written as a Shape is. A step of 0 repeats one slot. Raises TypeError, ValueError (a negative step),
@@ -130,7 +133,7 @@ Stride(1, [2, 6])
 )");
     define_modes(stride, "Stride", "a stride");
     nb::class_<Layout> layout(
-        m, "Layout", nb::is_final(), nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Layout()"),
+        m, "Layout", nb::is_final(), nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Layout"),
         R"(A map from the indices of a Shape to slots: the sum of coordinate times step over the leaves.
 
 Logical indices count the first mode fastest, nested modes likewise. Raises TypeError, ValueError (shape and stride nested
@@ -165,9 +168,8 @@ differently), OverflowError (a slot beyond 63 bits).
     layout.def_prop_ro(
         "cosize", [](nb::handle self) { return layout_of(self).cosize(); },
         nb::sig("def cosize(self, /) -> int"), "One more than the greatest slot.");
-    layout.def_prop_ro(
-        "is_injective", [](nb::handle self) { return layout_of(self).is_injective(); },
-        nb::sig("def is_injective(self, /) -> bool"), "Whether no two indices share a slot; exact.");
+    layout.def_prop_ro("is_injective", &is_injective, nb::sig("def is_injective(self, /) -> bool"),
+                       "Whether no two indices share a slot; exact.");
     constexpr const char* index_doc = R"(The slot of a logical index, or of a coordinate.
 
 A coordinate is a list or tuple with one item for each mode: a coordinate of that mode, or one integer for the whole of it.

@@ -11,6 +11,7 @@
 
 #include "python/collect.hpp"
 #include "python/convert.hpp"
+#include "python/errors.hpp"
 #include "python/module.hpp"
 #include "python/ref_caster.hpp"
 #include "python/trees.hpp"
@@ -28,17 +29,11 @@ Ref<Carrier> carrier_of(nb::handle object) {
 
 const Layout& layout_of(nb::handle object) { return require_instance<Layout>(object, "layout", "Layout"); }
 
-std::int64_t offset_of(nb::handle object) {
-    if (PyIndex_Check(object.ptr()) == 0)
-        throw TypeError("offset must be an integer, not " + class_name(object));
-    return index_of(object);
-}
-
 void initialize(nb::handle self, nb::handle carrier, nb::handle offset, nb::handle layout) {
     require_fresh<Tensor>(self, "Tensor");
     const Ref<Carrier> onto = carrier_of(carrier);
     const Layout& through = layout_of(layout);
-    const std::int64_t at = offset_of(offset);
+    const std::int64_t at = index_of(offset, "offset");
     new (require_fresh<Tensor>(self, "Tensor")) Tensor(onto, at, through);
     nb::inst_mark_ready(self);
 }
@@ -47,7 +42,7 @@ void initialize_part(nb::handle self, nb::handle carrier, nb::handle offset, nb:
     require_fresh<Subtensor>(self, "Subtensor");
     const Ref<Carrier> onto = carrier_of(carrier);
     const Layout& through = layout_of(layout);
-    const std::int64_t at = offset_of(offset);
+    const std::int64_t at = index_of(offset, "offset");
     new (require_fresh<Subtensor>(self, "Subtensor")) Subtensor{onto, at, through};
     nb::inst_mark_ready(self);
 }
@@ -74,20 +69,80 @@ Tensor from_subtensors(nb::handle dtype, nb::handle subtensors, nb::handle adjac
     return Tensor::from_subtensors(compound, std::move(parts), std::move(between));
 }
 
-nb::object get(nb::handle self, nb::handle key) {
-    const IntTree tree = key_of(key);
-    const Subtensor s = self_of(self).single();
-    s.carrier->require_live();
-    return object_of(s.carrier->get_value(s.offset + s.layout.index(tree)));
+/// The slot of a small integer key where the carrier's memory may be touched at once: the layout has the key,
+/// and no bit of `forbidden` is set. Negative otherwise.
+std::int64_t fast_slot(PyObject* self, PyObject* key, std::uint8_t forbidden) {
+    Py_ssize_t logical = 0;
+    if (!nb::inst_ready(self) || !small_int(key, logical)) return -1;
+    const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
+    if (!tensor.is_single() || tensor.subtensors().empty()) return -1;
+    const Subtensor& part = tensor.subtensors().front();
+    const Hot& hot = part.carrier->hot();
+    if (hot.has(forbidden) || logical < 0 || logical >= part.layout.size()) return -1;
+    const std::int64_t slot = part.offset + part.layout.index(logical);
+    return slot < hot.size ? slot : -1;
 }
 
-void set(nb::handle self, nb::handle key, nb::handle value) {
-    const IntTree tree = key_of(key);
-    const Subtensor s = self_of(self).single();
-    s.carrier->require_mutable();
-    const std::int64_t slot = s.offset + s.layout.index(tree);
-    s.carrier->require_slot(slot);
-    s.carrier->set_value(slot, value_of(*s.carrier, value));
+Hot& hot_of(PyObject* self) noexcept {
+    return nb::inst_ptr<Tensor>(self)->subtensors().front().carrier->hot();
+}
+
+std::byte* address(const Hot& hot, std::int64_t slot) noexcept {
+    return hot.data + static_cast<std::size_t>(slot) * slot_bytes(hot.encoding);
+}
+
+/// The carrier's slot for `key`. The type of the key comes first, then the carrier's state, which `require`
+/// looks at, then whether the layout has the key.
+template <class Require>
+std::int64_t slot_at(const Subtensor& part, nb::handle key, const Require& require) {
+    std::int64_t slot = 0;
+    try {
+        slot = part.offset + slot_of(part.layout, key);
+    } catch (const ValueError&) {
+        require();
+        throw;
+    }
+    require();
+    return slot;
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) noexcept {
+    try {
+        if (const std::int64_t slot = fast_slot(self, key, Hot::kNoFastRead); slot >= 0) {
+            const Hot& hot = hot_of(self);
+            return box(hot.encoding, load_slot(hot.encoding, address(hot, slot)));
+        }
+        const Subtensor part = self_of(self).single();
+        const std::int64_t slot = slot_at(part, key, [&] { part.carrier->require_live(); });
+        return object_of(part.carrier->get_value(slot)).release().ptr();
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
+    constexpr std::uint8_t kAnyState = 0xFF;
+    try {
+        if (value == nullptr) throw TypeError("values of a Tensor cannot be deleted; its size is fixed");
+        Scalar scalar;
+        if (const std::int64_t slot = fast_slot(self, key, kAnyState); slot >= 0) {
+            Hot& hot = hot_of(self);
+            if (fast_unbox(hot.encoding, value, scalar)) {
+                store_slot(hot.encoding, address(hot, slot), scalar);
+                ++hot.version;
+                return 0;
+            }
+        }
+        const Subtensor part = self_of(self).single();
+        const std::int64_t slot = slot_at(part, key, [&] { part.carrier->require_mutable(); });
+        // Runs user code, which may release the carrier: set_value looks at everything once more.
+        part.carrier->set_value(slot, value_of(*part.carrier, value));
+        return 0;
+    } catch (...) {
+        raise_current();
+        return -1;
+    }
 }
 
 std::string represent(nb::handle self) {
@@ -123,7 +178,9 @@ int clear_part(PyObject* self) noexcept {
     return 0;
 }
 
-PyType_Slot tensor_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+PyType_Slot tensor_slots[] = {{Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+                              {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+                              {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                               {Py_tp_clear, reinterpret_cast<void*>(clear)},
                               {0, nullptr}};
 PyType_Slot part_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_part)},
@@ -135,7 +192,7 @@ constexpr const char* kInit =
 
 void bind_part(nb::module_& m) {
     nb::class_<Subtensor>(m, "Subtensor", nb::type_slots(part_slots), nb::is_final(),
-                          nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Subtensor()"),
+                          nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Subtensor"),
                           R"(The placement of one plane: slots ``offset + layout.index(i)`` of a carrier.
 
 It is checked when a Tensor is made of it (``Tensor.from_subtensors``). Raises TypeError.
@@ -162,7 +219,7 @@ It is checked when a Tensor is made of it (``Tensor.from_subtensors``). Raises T
 void bind_tensor(nb::module_& m) {
     bind_part(m);
     nb::class_<Tensor> c(m, "Tensor", nb::type_slots(tensor_slots), nb::is_final(),
-                         nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Tensor()"),
+                         nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Tensor"),
                          R"(A view of a carrier through a layout. It never copies.
 
 Logical index ``i`` is slot ``offset + layout.index(i)``. ``tensor[key]`` takes the keys of ``Layout.index``; several keys
@@ -199,12 +256,6 @@ the shape of the level it leaves, and indices inside the next level's size. Rais
 >>> len(Tensor.from_subtensors(pair, parts, [line]).subtensors)
 2
 )");
-    c.def("__getitem__", &get, nb::arg("key").none(),
-          nb::sig("def __getitem__(self, key: typing.Any, /) -> float | int | bool"));
-    c.def("__setitem__", &set, nb::arg("key").none(), nb::arg("value").none(),
-          nb::sig("def __setitem__(self, key: typing.Any, value: typing.SupportsFloat | "
-                  "typing.SupportsIndex, /) -> "
-                  "None"));
     c.def_prop_ro(
         "carrier", [](nb::handle self) { return self_of(self).carrier(); },
         nb::sig("def carrier(self, /) -> Carrier"), "The carrier, the exact object.");

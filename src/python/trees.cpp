@@ -3,6 +3,7 @@
 
 #include "python/trees.hpp"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ IntTree leaf(nb::object exact, const Rule& rule) {
     if (rule.key) return IntTree(index_of(exact));
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(exact.ptr(), &overflow);
+    // A number below every bound is out of bounds, however far.
+    if (overflow < 0) return IntTree(std::numeric_limits<std::int64_t>::min());
     if (overflow != 0) throw OverflowError(std::string(rule.what) + " takes integers that fit 63 bits");
     return IntTree(static_cast<std::int64_t>(value));
 }
@@ -67,6 +70,13 @@ IntTree convert(nb::handle object, const Rule& rule, int depth) {
 IntTree tree_of(nb::handle object, const char* what) { return convert(object, {what, false}, 0); }
 
 IntTree key_of(nb::handle object) { return convert(object, {"a layout key", true}, 0); }
+
+std::int64_t slot_of(const Layout& layout, nb::handle key) {
+    Py_ssize_t small = 0;
+    if (small_int(key.ptr(), small)) return layout.index(small);
+    const Layout kept = layout;  // user code runs in the key
+    return kept.index(key_of(key));
+}
 
 nb::object object_of(const IntTree& tree) {
     if (tree.is_leaf()) return nb::int_(tree.value());

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright carrier-storage contributors
-
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include "carrier/modes.hpp"
+#include <cstdint>
 
+#include "carrier/layout.hpp"
+
+/// Nested integers between Python and C++: shapes, strides and the keys of layouts.
 namespace carrier::python {
 
 namespace nb = nanobind;
@@ -17,6 +19,8 @@ IntTree tree_of(nb::handle object, const char* what);
 /// A key of `Layout.index`: as above, but a bool counts as an integer and a number beyond 63 bits is only
 /// outside.
 IntTree key_of(nb::handle object);
+/// The slot that a key names. TypeError, ValueError (outside the layout, nested otherwise).
+std::int64_t slot_of(const Layout& layout, nb::handle key);
 /// A tree as Python has it: an int, or a list of trees.
 nb::object object_of(const IntTree& tree);
 
