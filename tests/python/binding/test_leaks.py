@@ -61,14 +61,14 @@ def test_release_frees_every_block(make):
         lambda: CPU(2**62),
         lambda: CPU(1, pointer=-1),
         lambda: FileBacked("a/b", dtype=DType.Float32),
-        lambda: FileBacked("taken", dtype=DType.Float32) and FileBacked("taken", dtype=DType.Float32),
+        lambda: FileBacked("taken", dtype=DType.Float32),
         lambda: Evictable(CPU(3), CPU(3, mutable=False)),
         lambda: Evictable(CPU(3), FileBacked(dtype=DType.Int32)),
         lambda: Evictable(CPU(3), CPU(3)).new_like(boom()),
     ],
 )
 def test_failing_calls_free_every_block(fail):
-    keep = FileBacked("taken_already", dtype=DType.Float32)
+    keep = FileBacked("taken", dtype=DType.Float32)
     before = live()
     for _ in range(3):
         with pytest.raises(Exception, match=r"."):
