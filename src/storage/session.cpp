@@ -61,7 +61,8 @@ void end_of_process() {
 }  // namespace
 
 Session::Session(const std::string& parent)
-    : path_(parent + "/" + kReady + std::to_string(::getpid()) + "-" + random_suffix()) {
+    : path_(parent + "/" + kReady + std::to_string(::getpid()) + "-" + random_suffix()),
+      generation_(os::generation()) {
     std::string fresh = parent + "/" + kUnready + "XXXXXX";
     if (os::mkdtemp(fresh) != 0) throw OsError(errno, "make the session directory in", parent);
     const auto give_up = [&](const char* operation) {
@@ -89,6 +90,23 @@ Session::~Session() {
     const std::lock_guard lock(mutex);
     (previous_ != nullptr ? previous_->next_ : all) = next_;
     if (next_ != nullptr) next_->previous_ = previous_;
+    remove();
+}
+
+void Session::remove() noexcept {
+    if (removed_ || generation_ != os::generation()) return;
+    removed_ = true;
+    clear_directory(directory_.get());
+    os::rmdir(path_.c_str());
+}
+
+void Session::remove_all() noexcept {
+    std::shared_ptr<Session> last;  // dropped after the mutex
+    const std::lock_guard lock(mutex);
+    if (held != nullptr) last.swap(*held);
+    // Clearing needs a descriptor.
+    if (all != nullptr) Descriptors::shrink();
+    for (Session* s = all; s != nullptr; s = s->next_) s->remove();
 }
 
 std::string Session::new_name() {
@@ -140,17 +158,6 @@ std::string session_directory() {
     return storage::held != nullptr && *storage::held ? (*storage::held)->path() : "";
 }
 
-void remove_session() noexcept {
-    std::shared_ptr<storage::Session> last;
-    {
-        const std::lock_guard lock(storage::mutex);
-        if (storage::held == nullptr || !*storage::held) return;
-        last.swap(*storage::held);
-    }
-    // Clearing needs a descriptor.
-    storage::Descriptors::shrink();
-    storage::clear_directory(last->directory());
-    os::rmdir(last->path().c_str());
-}
+void remove_session() noexcept { storage::Session::remove_all(); }
 
 }  // namespace carrier

@@ -31,6 +31,10 @@ class Session {
     const std::string& path() const noexcept { return path_; }
     /// Descriptor of the directory; it holds the lock.
     int directory() const noexcept { return directory_.get(); }
+    /// Removes the directory with its files; only the process that made it does. Idempotent.
+    void remove() noexcept;
+    /// Removes all sessions of this process. The caller holds no mutex.
+    static void remove_all() noexcept;
     /// A file name that this session has not given out.
     std::string new_name();
 
@@ -41,6 +45,8 @@ class Session {
 
   private:
     std::string path_;
+    std::uint32_t generation_;  // of the process that made it
+    bool removed_ = false;
     os::UniqueFd directory_;
     std::atomic<std::uint64_t> names_{0};
     // All sessions of the process, under the mutex.
