@@ -101,7 +101,7 @@ bool is_injective(nb::handle self) {
 
 void bind_layout(nb::module_& m) {
     nb::class_<Shape> shape(m, "Shape", nb::is_final(), nb::is_weak_referenceable(),
-                            nb::sig("@typing.final\nclass Shape"), R"(The extents of a nested index space.
+                            nb::sig("@typing.final\nclass Shape()"), R"(The extents of a nested index space.
 
 ``Shape(*items)``: an item is an extent of at least 1, or a nested iterable (a nested mode); one iterable alone is the list
 of modes. ``Shape()`` has no mode and one index. Equality is structural, nesting included.
@@ -121,7 +121,7 @@ False
         "size", [](nb::handle self) { return self_of<Shape>(self, "Shape").size(); },
         nb::sig("def size(self, /) -> int"), "Number of indices: the product of all extents.");
     nb::class_<Stride> stride(m, "Stride", nb::is_final(), nb::is_weak_referenceable(),
-                              nb::sig("@typing.final\nclass Stride"),
+                              nb::sig("@typing.final\nclass Stride()"),
                               R"(The step, in slots, of every leaf of a Shape with the same nesting.
 
 ``Stride(*items)``, written as a Shape is. A step of 0 repeats one slot. Raises TypeError, ValueError (a negative step),
@@ -133,7 +133,7 @@ Stride(1, [2, 6])
 )");
     define_modes(stride, "Stride", "a stride");
     nb::class_<Layout> layout(
-        m, "Layout", nb::is_final(), nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Layout"),
+        m, "Layout", nb::is_final(), nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Layout()"),
         R"(A map from the indices of a Shape to slots: the sum of coordinate times step over the leaves.
 
 Logical indices count the first mode fastest, nested modes likewise. Raises TypeError, ValueError (shape and stride nested

@@ -192,7 +192,7 @@ constexpr const char* kInit =
 
 void bind_part(nb::module_& m) {
     nb::class_<Subtensor>(m, "Subtensor", nb::type_slots(part_slots), nb::is_final(),
-                          nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Subtensor"),
+                          nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Subtensor()"),
                           R"(The placement of one plane: slots ``offset + layout.index(i)`` of a carrier.
 
 It is checked when a Tensor is made of it (``Tensor.from_subtensors``). Raises TypeError.
@@ -219,7 +219,7 @@ It is checked when a Tensor is made of it (``Tensor.from_subtensors``). Raises T
 void bind_tensor(nb::module_& m) {
     bind_part(m);
     nb::class_<Tensor> c(m, "Tensor", nb::type_slots(tensor_slots), nb::is_final(),
-                         nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Tensor"),
+                         nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Tensor()"),
                          R"(A view of a carrier through a layout. It never copies.
 
 Logical index ``i`` is slot ``offset + layout.index(i)``. ``tensor[key]`` takes the keys of ``Layout.index``; several keys
