@@ -4,12 +4,13 @@
 // Access plans beside bare loops over the same memory: `bytes_per_second` counts the elements' bytes once.
 
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #include "carrier/layout.hpp"
 #include "layout/plan.hpp"
@@ -24,10 +25,24 @@ using carrier::Stride;
 
 constexpr std::int64_t kMany = 10'000'000;
 
-struct Floats {
-    explicit Floats(std::int64_t n) : floats(static_cast<std::size_t>(n), 1.0F) {}
-    std::byte* data() { return reinterpret_cast<std::byte*>(floats.data()); }
-    std::vector<float> floats;
+/// Floats in huge pages, as carriers hold them.
+class Floats {
+  public:
+    explicit Floats(std::int64_t n) {
+        constexpr std::size_t huge = std::size_t{2} << 20;
+        const std::size_t bytes = (static_cast<std::size_t>(n) * sizeof(float) + huge - 1) / huge * huge;
+        floats = static_cast<float*>(std::aligned_alloc(huge, bytes));
+        if (floats == nullptr) std::abort();
+#if defined(MADV_HUGEPAGE)
+        madvise(floats, bytes, MADV_HUGEPAGE);
+#endif
+        std::fill_n(floats, n, 1.0F);
+    }
+    Floats(const Floats&) = delete;
+    Floats& operator=(const Floats&) = delete;
+    ~Floats() { std::free(floats); }
+    std::byte* data() { return reinterpret_cast<std::byte*>(floats); }
+    float* floats;
 };
 
 void copy(benchmark::State& state, const Layout& source, const Layout& destination) {
@@ -66,8 +81,8 @@ void to_stride_loop(benchmark::State& state) {
     const std::int64_t step = state.range(0);
     Floats from(kMany), to(kMany * step);
     for (auto _ : state) {
-        const float* f = from.floats.data();
-        float* t = to.floats.data();
+        const float* f = from.floats;
+        float* t = to.floats;
         for (std::int64_t i = 0; i < kMany; ++i) t[i * step] = f[i];
         benchmark::ClobberMemory();
     }

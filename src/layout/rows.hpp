@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "layout/plan.hpp"
+#include "layout/stream.hpp"
 #include "layout/transpose.hpp"
 
 /// Copies along one or two axes, for each pair of element types. Addresses need no alignment, so every
@@ -104,7 +105,6 @@ template <class Op>
 inline void copy_strided(const std::byte* from, std::byte* to, std::int64_t extent, std::int64_t from_step,
                          std::int64_t to_step) noexcept {
     constexpr std::int64_t kGroup = 16;
-    constexpr std::int64_t kLine = 64;
     const std::int64_t from_bytes = from_step * static_cast<std::int64_t>(sizeof(typename Op::From));
     const std::int64_t to_bytes = to_step * static_cast<std::int64_t>(sizeof(typename Op::To));
     std::int64_t i = 0;

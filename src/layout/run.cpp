@@ -3,6 +3,7 @@
 
 #include "layout/plan.hpp"
 #include "layout/rows.hpp"
+#include "layout/stream.hpp"
 
 namespace carrier {
 
@@ -75,11 +76,15 @@ void run_axes(const Axis* axes, std::size_t count, bool tiled, const std::byte* 
     if (count == 0) return copy_one<Op>(from, to);
     if (tiled) return run_tiles<Op>(axes, count, from, to, tuning);
     if constexpr (is_plain<Op>)
-        if (count > 1 && axes[0].from == 1 && axes[0].to == 1) {
+        if (axes[0].from == 1 && axes[0].to == 1) {
             constexpr auto width = static_cast<std::int64_t>(sizeof(typename Op::To));
-            return for_each<Op>(axes + 2, count - 2, from, to, [axes](const std::byte* f, std::byte* t) {
-                copy_runs(axes[1], axes[0].extent * width, width, f, t);
-            });
+            const std::int64_t bytes = axes[0].extent * width;
+            if (count == 1 && static_cast<std::size_t>(bytes) >= tuning.stream_run_from)
+                return stream_long(from, to, bytes);
+            if (count > 1)
+                return for_each<Op>(axes + 2, count - 2, from, to, [axes](const std::byte* f, std::byte* t) {
+                    copy_runs(axes[1], axes[0].extent * width, width, f, t);
+                });
         }
     for_each<Op>(axes + 1, count - 1, from, to,
                  [axes](const std::byte* f, std::byte* t) { copy_row<Op>(axes[0], f, t); });

@@ -7,16 +7,13 @@
 #include <cstring>
 #include <utility>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "layout/stream.hpp"
 
 namespace carrier::kernels {
 
 namespace {
 
 constexpr std::int64_t kSide = 16;
-constexpr std::int64_t kLine = 64;
 
 using Four = std::uint32_t __attribute__((vector_size(16)));
 using Sixteen = std::uint8_t __attribute__((vector_size(16)));
@@ -120,26 +117,6 @@ void strip4(const Plane& p, Square square, bool prefetch) noexcept {
     if (row < p.rows) rest4(part<4>(p, row, 0, p.rows - row, p.columns));
 }
 
-/// A run whose whole cache lines bypass the caches.
-void stream_run(const std::byte* from, std::byte* to, std::int64_t bytes) noexcept {
-#if defined(__SSE2__)
-    const std::int64_t before =
-        static_cast<std::int64_t>(-reinterpret_cast<std::uintptr_t>(to) & (kLine - 1));
-    if (before < bytes) {
-        std::memcpy(to, from, static_cast<std::size_t>(before));
-        std::int64_t at = before;
-        for (; at + kLine <= bytes; at += kLine)
-            for (std::int64_t i = at; i < at + kLine; i += 16)
-                _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
-                                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-        from += at;
-        to += at;
-        bytes -= at;
-    }
-#endif
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-
 /// A strip goes through a buffer in the first cache, so that lines of the destination are written whole.
 void stream_strip4(const Plane& p, Square square, bool prefetch) noexcept {
     constexpr std::int64_t kPitch = 256 * 4 + kLine;
@@ -149,7 +126,7 @@ void stream_strip4(const Plane& p, Square square, bool prefetch) noexcept {
     inside.to_pitch = kPitch;
     strip4(inside, square, prefetch);
     for (std::int64_t column = 0; column < p.columns; ++column)
-        stream_run(buffer + column * kPitch, p.to + column * p.to_pitch, p.rows * 4);
+        stream(buffer + column * kPitch, p.to + column * p.to_pitch, p.rows * 4);
 }
 
 }  // namespace
@@ -190,12 +167,6 @@ void transpose1(const Plane& p) noexcept {
                                p.from_pitch, p.to_pitch);
     if (columns < p.columns) one_by_one<1>(part<1>(p, 0, columns, rows, p.columns - columns));
     if (rows < p.rows) one_by_one<1>(part<1>(p, rows, 0, p.rows - rows, p.columns));
-}
-
-void finish_streaming() noexcept {
-#if defined(__SSE2__)
-    _mm_sfence();
-#endif
 }
 
 }  // namespace carrier::kernels

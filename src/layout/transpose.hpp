@@ -26,9 +26,6 @@ void transpose4(const Plane& plane, Tuning::Vectors vectors, bool stream) noexce
 /// Elements of 1 byte.
 void transpose1(const Plane& plane) noexcept;
 
-/// Makes streamed stores visible to other threads in order; to be called once after the last plane.
-void finish_streaming() noexcept;
-
 /// One square of 16 by 16 elements of 4 bytes.
 using Square = void (*)(const std::byte* from, std::byte* to, std::int64_t from_pitch, std::int64_t to_pitch);
 /// By 512-bit registers; nullptr where this build has none.

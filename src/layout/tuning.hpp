@@ -14,6 +14,8 @@ struct Tuning {
     Vectors vectors = Vectors::baseline;
     /// A transposition that writes at least so many bytes stores past the caches.
     std::size_t stream_from = std::size_t{4} << 20;
+    /// So does a single run of at least so many.
+    std::size_t stream_run_from = std::size_t{32} << 20;
 
     /// For this machine, asked once.
     static const Tuning& best() noexcept;
