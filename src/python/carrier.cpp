@@ -36,6 +36,8 @@ nb::object checked(PyObject* result) {
 
 /// An integer argument of which a core check will say whether it is in range; beyond 63 bits it is clamped.
 std::int64_t clamped(nb::handle value, const char* name) {
+    Py_ssize_t small = 0;
+    if (small_int(value.ptr(), small)) return small;
     const nb::object exact = nb::steal(PyNumber_Index(value.ptr()));
     if (!exact.is_valid()) {
         nb::python_error raised;

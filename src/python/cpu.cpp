@@ -32,14 +32,15 @@ std::uintptr_t address_of(nb::handle pointer) {
 
 void initialize(nb::handle self, nb::handle size, nb::handle pointer, nb::handle writable, nb::handle dtype,
                 nb::handle empty) {
-    void* memory = require_fresh<CPU>(self, "CPU");
+    require_fresh<CPU>(self, "CPU");
     const bool is_writable = exact_bool(writable, "mutable");
     const bool is_empty = exact_bool(empty, "empty");
-    const DType& wanted = dtype.is_valid() ? *dtype_of(dtype) : DType::Float32();
+    const DType& wanted = *dtype_of(dtype);
     if (!pointer.is_none() && !PyLong_CheckExact(pointer.ptr()))
         throw TypeError("pointer must be an int (an address) or None, not " + class_name(pointer));
-    const std::int64_t slots = size_of(size, "size");
-    memory = require_fresh<CPU>(self, "CPU");  // size's __index__ may have called __init__ itself
+    Py_ssize_t slots = 0;
+    if (!small_int(size.ptr(), slots) || slots < 0) slots = static_cast<Py_ssize_t>(size_of(size, "size"));
+    void* memory = require_fresh<CPU>(self, "CPU");  // size's __index__ may have called __init__ itself
     CPU* made = pointer.is_none() ? new (memory) CPU(slots, wanted, is_writable, is_empty)
                                   : new (memory) CPU(slots, address_of(pointer), wanted, is_writable);
     adopt(made, self);

@@ -25,12 +25,11 @@ inline bool writes_fast(const Hot& hot, Py_ssize_t index) noexcept {
            static_cast<std::size_t>(index) < static_cast<std::size_t>(hot.size);
 }
 
-inline std::byte* slot_at(const Hot& hot, Py_ssize_t index) noexcept {
-    return hot.data + static_cast<std::size_t>(index) * slot_bytes(hot.encoding);
-}
-
 inline PyObject* read(const Hot& hot, Py_ssize_t index) noexcept {
-    return box(hot.encoding, load_slot(hot.encoding, slot_at(hot, index)));
+    const auto at = static_cast<std::size_t>(index);
+    if (CARRIER_LIKELY(hot.encoding != Encoding::bool8))
+        return box(hot.encoding, load_slot(hot.encoding, hot.data + 4 * at));
+    return box(Encoding::bool8, load_slot(Encoding::bool8, hot.data + at));
 }
 
 CARRIER_SLOW PyObject* get_slow(PyObject* self, PyObject* key) noexcept {
@@ -81,7 +80,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
         Hot& hot = nb::inst_ptr<Carrier>(self)->hot();
         Scalar scalar;
         if (CARRIER_LIKELY(writes_fast(hot, index) && fast_unbox(hot.encoding, value, scalar))) {
-            store_slot(hot.encoding, slot_at(hot, index), scalar);
+            store_slot(hot.encoding, hot.data + static_cast<std::size_t>(index) * slot_bytes(hot.encoding),
+                       scalar);
             ++hot.version;
             return 0;
         }
@@ -136,11 +136,10 @@ CARRIER_SLOW PyObject* next_slow(Iterator* it) noexcept {
 PyObject* iterator_next(PyObject* self) noexcept {
     Iterator* it = as_iterator(self);
     if (CARRIER_UNLIKELY(it->carrier == nullptr)) return nullptr;
-    const Hot& hot = nb::inst_ptr<Carrier>(it->carrier)->hot();
     const Py_ssize_t index = it->next;
-    if (CARRIER_UNLIKELY(!reads_fast(hot, index))) return next_slow(it);
+    if (CARRIER_UNLIKELY(!reads_fast(*it->hot, index))) return next_slow(it);
     it->next = index + it->step;
-    return read(hot, index);
+    return read(*it->hot, index);
 }
 
 PyObject* iterator_length_hint(PyObject* self, PyObject*) noexcept {
@@ -184,6 +183,7 @@ PyObject* make_iterator(PyObject* carrier, Py_ssize_t next, Py_ssize_t step) noe
     Iterator* it = PyObject_GC_New(Iterator, iterator_type);
     if (it == nullptr) return nullptr;
     it->carrier = Py_NewRef(carrier);
+    it->hot = &nb::inst_ptr<Carrier>(carrier)->hot();
     it->next = next;
     it->step = step;
     PyObject_GC_Track(it);
