@@ -48,23 +48,28 @@ def test_pages(page, tmp_path, monkeypatch):
             exec(compile("\n" * (number - 1) + code, str(page), "exec"), names)
 
 
-def documented(module) -> list:
-    """The module, and every class, function, method and property of it that has a docstring."""
-    found = []
-    for holder_name, holder in [(module.__name__, module)] + [
-        (f"{module.__name__}.{n}", v) for n, v in vars(module).items() if isinstance(v, type)
-    ]:
-        text = getattr(holder, "__doc__", None)
-        if text and ">>>" in text:
-            found.append((holder_name, text))
-        for name, value in vars(holder).items():
-            text = getattr(value, "__doc__", None)
-            if not isinstance(value, (type, types.ModuleType, str, int, float)) and text and ">>>" in text:
-                found.append((f"{holder_name}.{name}", text))
+def documented(*modules: types.ModuleType) -> dict[str, str]:
+    """The examples of modules, classes, functions, methods and properties: each text once, by its name."""
+    found: dict[str, str] = {}
+
+    def look(name: str, thing: object) -> None:
+        text = getattr(thing, "__doc__", None)
+        own = not isinstance(thing, (types.ModuleType, str, int, float, tuple, list, carrier_storage.DType))
+        if own and text and ">>>" in text and text not in found.values():
+            found[name] = text
+
+    for module in modules:
+        if module.__doc__ and ">>>" in module.__doc__:
+            found[module.__name__] = module.__doc__
+        for name, value in vars(module).items():
+            look(name, value)
+            if isinstance(value, type):
+                for method, function in vars(value).items():
+                    look(f"{name}.{method}", function)
     return found
 
 
-DOCSTRINGS = dict(documented(carrier_storage) + documented(carrier_storage._core))
+DOCSTRINGS = documented(carrier_storage, carrier_storage._core)
 
 
 def test_there_are_examples():

@@ -94,7 +94,8 @@ def test_public_names():
     for name in cs.__all__:
         assert hasattr(cs, name)
     for name in names:
-        assert getattr(cs, name).__module__ == "carrier_storage" and getattr(cs, name).__doc__
+        thing = getattr(cs, name)
+        assert (name, thing.__module__) == (name, "carrier_storage") and thing.__doc__
     assert isinstance(cs.__version__, str) and cs.__version__[0].isdigit()
 
 

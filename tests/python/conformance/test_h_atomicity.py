@@ -8,7 +8,7 @@ import carrier_storage as cs
 import pytest
 
 from customs import Faulty, HookedCarrier, HookFailure
-from helpers import state, values
+from helpers import values
 from kinds import F32, make_cpu, make_file
 
 DATA = [1.5, -2.5, 3.5]
@@ -59,15 +59,6 @@ def tiers(carrier):
     return [carrier]
 
 
-def contents(carrier):
-    """What each live leaf holds, as far as it may be seen without hooks."""
-    return [
-        list(t.slots) if isinstance(t, HookedCarrier) else values(t)
-        for t in tiers(carrier)
-        if not t.is_released()
-    ]
-
-
 def logical(h):
     """The values that the hierarchy stands for, read from where they are."""
     lower = h.secondary if h.is_evicted() else h.primary
@@ -75,8 +66,10 @@ def logical(h):
 
 
 def look(h):
-    seen = state(h)
-    return seen, logical(h), [(id(t), t.is_owned(), t.is_released(), t.version) for t in tiers(h)]
+    """Residency, tiers, values, ownership and version. What an idle tier's slots hold is nobody's value."""
+    top = (h.size(), h.version, h.is_mutable(), h.is_owned(), h.is_released(), h.is_evicted())
+    below = [(id(t), t.size(), t.version, t.is_mutable(), t.is_owned(), t.is_released()) for t in tiers(h)]
+    return top, logical(h), (id(h.primary), id(h.secondary)), below
 
 
 def fail_every_call(h, move):

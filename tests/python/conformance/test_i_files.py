@@ -80,14 +80,6 @@ def test_grow_takes_integers(file):
     assert (file.size(), file.path.stat().st_size) == (3, 12)
 
 
-def test_new_slots_are_zero_after_a_larger_neighbour(file):
-    """Extended slots read as zero even where the file held bytes before."""
-    with file.path.open("ab") as f:
-        f.write(b"\xff" * 40)  # behind our back
-    file.grow(8)
-    assert values(file) == [1, 2, 3, 0, 0, 0, 0, 0]
-
-
 def test_a_file_cut_short(file):
     """A file cut short behind our back is an OSError on access, never invented zeros."""
     os.truncate(file.path, 8)

@@ -31,6 +31,8 @@ def in_child(act, ending=os._exit):
         try:
             act()
             status = 0
+        except SystemExit:
+            raise                       # the orderly end of a child of this child
         except BaseException as error:
             print(repr(error), flush=True)
         ending(status)
@@ -310,12 +312,9 @@ def test_ten_thousand_files_under_a_small_limit(session):
         """
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-        kept = []
+        kept, proto = [], cs.FileBacked(dtype=I32)
         for i in range(10_000):
-            c = cs.FileBacked(dtype=I32)
-            c.grow(1)
-            c[0] = i
-            kept.append(c)
+            kept.append(proto.new_like([i]))
         assert [kept[i][0] for i in range(0, 10_000, 97)] == list(range(0, 10_000, 97))
         for i in range(0, 10_000, 501):
             kept[i][0] = -i

@@ -115,6 +115,7 @@ def test_fork_from_a_thread_beside_moves(session):
         import carrier_storage as cs
         F32 = cs.DType.Float32
         stop = threading.Event()
+        cs.FileBacked(dtype=F32)  # imports what it needs: Python's own import locks do not survive a fork
         def work():
             h = cs.Evictable(cs.CPU(10_000), cs.FileBacked(dtype=F32))
             while not stop.is_set():

@@ -7,10 +7,16 @@ import pytest
 
 from customs import IndexLike
 from helpers import compound, run_child, values
-from kinds import metal_absence
+from kinds import cells, metal_absence
 
 present = pytest.mark.skipif(metal_absence() is not None, reason=f"{metal_absence()}")
 absent = pytest.mark.skipif(metal_absence() is None, reason="a Metal runtime is available here")
+
+
+@present
+def test_metal_is_among_the_kinds():
+    """Where it can be had, every common test runs on it too; else this skip says why none does."""
+    assert any(p.values[0].kind.name == "metal" for p in cells())
 
 
 @present

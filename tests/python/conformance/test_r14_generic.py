@@ -134,7 +134,8 @@ def test_the_same_normalization_applies_to_later_writes():
     c.scatter(tensor(cs.Generic([7], dtype=I32)), tensor(c), line(1), 2)
     assert repr(values(c)) == repr([0.10000000149011612, float(2**25), 7.0])
     with pytest.raises(TypeError):
-        cs.Generic([1], dtype=I32).scatter(tensor(c, 1), tensor(c, 1), line(1))
+        other = cs.Generic([1], dtype=I32)
+        other.scatter(tensor(c, 1), tensor(other), line(1))
 
 
 def test_float32_values_are_binary32_exact():

@@ -2,12 +2,11 @@
 # Copyright carrier-storage contributors
 """Random histories on every kind against a model in plain Python: whatever happens, both say the same."""
 
-import copy
 import threading
 
 import carrier_storage as cs
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -274,7 +273,8 @@ def machine_for(cell):
             assert c.dtype() is cell.dtype
             if cell.kind.evictable and not m.released:
                 assert c.is_evicted() == m.evicted
-                assert c.primary.is_released() == m.evicted and c.primary.is_owned() != m.evicted
+                assert c.primary.is_released() == m.evicted
+                assert (c.secondary if m.evicted else c.primary).is_owned()
             if m.usable:
                 assert repr(values(c)) == repr(m.values)
 
@@ -302,4 +302,4 @@ def test_the_model_is_a_model():
             assert self.m.version < 2
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(Wrong, settings=copy.copy(SETTINGS))
+        run_state_machine_as_test(Wrong, settings=settings(SETTINGS, phases=[Phase.generate]))
