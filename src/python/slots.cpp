@@ -104,7 +104,9 @@ Py_ssize_t length(PyObject* self) noexcept {
 namespace {
 
 struct Iterator {
-    PyObject_HEAD PyObject* carrier;  // null once exhausted
+    PyObject head;
+    PyObject* carrier;  // null once exhausted
+    const Hot* hot;     // the carrier's own
     Py_ssize_t next;
     Py_ssize_t step;
 };
