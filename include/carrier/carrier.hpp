@@ -187,6 +187,7 @@ class CARRIER_API Carrier : public RefCounted {
     std::atomic<std::thread::id> worker_{};
     std::uint32_t worker_forks_ = 0;
     std::uint32_t depth_ = 0;
+    bool releasing_ = false;  ///< a hook of the release runs
 };
 
 }  // namespace carrier

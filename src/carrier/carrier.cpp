@@ -147,6 +147,9 @@ void Carrier::release() {
     if (is_released()) return;
     const Exclusive exclusive({this});
     if (is_released()) return;
+    if (releasing_)
+        throw StateError("the " + kind() +
+                         " carrier is being released; its _release hook cannot release it again");
     if (hot_.has(Hot::kOwned) && !owner_->admits_this_thread())
         throw StateError("the " + kind() + " carrier is owned exclusively; only its owner may release it");
     if (hot_.has(Hot::kEdited))
@@ -156,7 +159,14 @@ void Carrier::release() {
 
 void Inner::release(Carrier& c) {
     if (c.is_released()) return;
-    c.do_release();
+    c.releasing_ = true;
+    try {
+        c.do_release();
+    } catch (...) {
+        c.releasing_ = false;
+        throw;
+    }
+    c.releasing_ = false;
     c.hot_.set(Hot::kReleased);
     c.hot_.unset(Hot::kEvicted);
     c.hot_.size = 0;
@@ -164,20 +174,34 @@ void Inner::release(Carrier& c) {
 }
 
 namespace {
-/// What a factory of user code returned, or that of a shipped kind, is what was asked for.
+
+/// What a factory of user code returned, or that of a shipped kind, is what was asked for. What is not goes
+/// again.
 Ref<Carrier> checked(const Carrier& like, Ref<Carrier> fresh, std::int64_t size, const DType& dtype) {
     if (fresh->is_released() || fresh->is_owned())
         throw StateError("the " + like.kind() +
                          " factory returned a carrier that is released or owned; it must return a fresh one");
+    Provisional provisional(fresh.get());
     if (&fresh->dtype() != &dtype)
         throw TypeError("the " + like.kind() + " factory was asked for dtype " + dtype.name() +
                         " and returned " + fresh->dtype().name());
     if (fresh->size() < size)
         throw ValueError("the " + like.kind() + " factory was asked for " + std::to_string(size) +
                          " slots and returned " + std::to_string(fresh->size()));
+    provisional.keep();
     return fresh;
 }
+
 }  // namespace
+
+Provisional::~Provisional() {
+    if (fresh_ == nullptr) return;
+    try {
+        Inner::release(*fresh_);
+    } catch (...) {
+        // The error that is in flight is the one to report.
+    }
+}
 
 Ref<Carrier> Inner::allocate(const Carrier& like, std::int64_t size, bool writable, const DType& dtype,
                              bool empty) {

@@ -58,4 +58,17 @@ class Inner {
     static void add_writes(Carrier& c, std::uint64_t n) noexcept { c.hot_.version += n; }
 };
 
+/// A fresh carrier that is released again unless it is kept.
+class Provisional {
+  public:
+    explicit Provisional(Carrier* fresh) noexcept : fresh_(fresh) {}
+    ~Provisional();
+    Provisional(const Provisional&) = delete;
+    Provisional& operator=(const Provisional&) = delete;
+    void keep() noexcept { fresh_ = nullptr; }
+
+  private:
+    Carrier* fresh_;
+};
+
 }  // namespace carrier

@@ -27,8 +27,10 @@ SlotUndo::~SlotUndo() {
     }
 }
 
+void SlotUndo::save(std::int64_t slot) { saved_.push_back({slot, Inner::get(onto_, slot)}); }
+
 void SlotUndo::set(std::int64_t slot, const Value& value) {
-    saved_.push_back({slot, Inner::get(onto_, slot)});
+    save(slot);
     Inner::set(onto_, slot, value);
     if (onto_.is_released())
         throw StateError("the " + onto_.kind() + " carrier was released by a hook while it was written");
@@ -45,6 +47,7 @@ BlockUndo::BlockUndo(Block& onto, std::size_t offset, std::size_t bytes) : onto_
 }
 
 void BlockUndo::save(std::size_t bytes) {
+    if (bytes == 0) return;
     if (!file_) {
         onto_.read(offset_ + saved_, {memory_->data() + saved_, bytes});
         saved_ += bytes;

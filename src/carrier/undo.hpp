@@ -19,6 +19,8 @@ class SlotUndo {
     ~SlotUndo();
     SlotUndo(const SlotUndo&) = delete;
     SlotUndo& operator=(const SlotUndo&) = delete;
+    /// Saves the slot, which somebody else is about to write.
+    void save(std::int64_t slot);
     /// Saves the slot, then writes it. A hook may release the carrier meanwhile: StateError.
     void set(std::int64_t slot, const Value& value);
     void forget() noexcept { saved_.clear(); }

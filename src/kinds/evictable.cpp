@@ -9,6 +9,7 @@
 #include "carrier/intake.hpp"
 #include "carrier/tensor.hpp"
 #include "carrier/transfer.hpp"
+#include "carrier/undo.hpp"
 
 namespace carrier {
 
@@ -37,22 +38,33 @@ void release_both(Carrier& first, Carrier& second) {
     Inner::release(swap ? first : second);
 }
 
-/// A fresh tier that goes again unless it is kept.
-class Provisional {
+/// The first slots of a tier that is reused for a transition, as they were: written back unless forgotten.
+/// Taken only where something can refuse half way, which between blocks of memory and reserved files nothing
+/// does.
+class TierUndo {
   public:
-    explicit Provisional(Carrier* fresh) noexcept : fresh_(fresh) {}
-    ~Provisional() {
-        if (fresh_ == nullptr) return;
-        try {
-            Inner::release(*fresh_);
-        } catch (...) {
-            // The error that is in flight is the one to report.
+    TierUndo(const Carrier& from, Carrier& onto, std::int64_t slots) {
+        const Ref<Block> source = Inner::block(from);
+        const Ref<Block> target = Inner::block(onto);
+        if (!target) {
+            slots_ = std::make_unique<SlotUndo>(onto, static_cast<std::size_t>(slots));
+            for (std::int64_t i = 0; i < slots; ++i) slots_->save(i);
+        } else if (!source || source->data() == nullptr || release_may_fail(from)) {
+            const std::size_t bytes = static_cast<std::size_t>(slots) * slot_bytes(onto.hot().encoding);
+            bytes_ = std::make_unique<BlockUndo>(*target, 0, bytes);
+            bytes_->save(bytes);
+            target_ = target;
         }
     }
-    void keep() noexcept { fresh_ = nullptr; }
+    void forget() noexcept {
+        if (slots_) slots_->forget();
+        if (bytes_) bytes_->forget();
+    }
 
   private:
-    Carrier* fresh_;
+    Ref<Block> target_;
+    std::unique_ptr<SlotUndo> slots_;
+    std::unique_ptr<BlockUndo> bytes_;
 };
 
 }  // namespace
@@ -240,20 +252,24 @@ void Evictable::move(Tier& from, Tier& to, std::int64_t slots) {
     const Carrier& old = *to.carrier;
     const bool down = &to == &secondary_;
     const bool reuse = !old.is_released() && Inner::size(old) >= slots && Inner::intrinsically_mutable(old);
-    // A custom tier is written through its own hooks, so it must come mutable.
-    const bool writable = down || Inner::runs_hooks(old) || do_is_mutable();
-    Ref<Carrier> target = reuse ? to.carrier : Inner::provision(old, slots, writable, dtype());
-    Provisional provisional(reuse ? nullptr : target.get());
-    transfer(*from.carrier, *target, slots, !reuse);
-    if (reuse)
+    if (reuse) {
+        TierUndo undo(*from.carrier, *to.carrier, slots);
+        transfer(*from.carrier, *to.carrier, slots, false);
         Inner::release(*from.carrier);
-    else
+        undo.forget();
+    } else {
+        // A custom tier is written through its own hooks, so it must come mutable.
+        const bool writable = down || Inner::runs_hooks(old) || do_is_mutable();
+        Ref<Carrier> target = Inner::provision(old, slots, writable, dtype());
+        Provisional provisional(target.get());
+        transfer(*from.carrier, *target, slots, true);
         release_both(*to.carrier, *from.carrier);  // a refusal must find the values still where they were
-    // From here on nothing fails.
-    provisional.keep();
-    if (reuse) return;
-    disown(to);
-    own(to, std::move(target));
+        // From here on nothing fails.
+        provisional.keep();
+        disown(to);
+        own(to, std::move(target));
+    }
+    disown(from);
 }
 
 }  // namespace carrier
