@@ -3,6 +3,7 @@
 """The command line itself: arguments, signals, exit status."""
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -118,7 +119,12 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; its exit status."""
-    signal.signal(signal.SIGTERM, _stop)  # so that files are removed on the way out
+    for number in (signal.SIGTERM, signal.SIGHUP):  # so that files are removed on the way out
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _stop)
+    for stream in (sys.stdout, sys.stderr):  # names may hold what the terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         args = parser().parse_args(arguments)
         status = _command(args.command)(args)

@@ -4,13 +4,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carrier_storage.cli.errors import BadInputError
 
-Values = NDArray[np.generic]
+Values = NDArray[Any]
 CHUNK = 1 << 18  # slots read, compared and scattered at a time: bounds the memory beside the budget
 ITEM = 4  # bytes a stored slot takes, in memory and in a file
 

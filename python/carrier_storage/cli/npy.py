@@ -88,7 +88,7 @@ def read_header(stream: IO[bytes], label: str) -> tuple[np.dtype, tuple[int, ...
             read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
             shape, _, dtype = read(stream)
     except (ValueError, EOFError, TypeError, SyntaxError, RecursionError, MemoryError, UnicodeError) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        reason = str(error).partition("\n")[0][:200] or type(error).__name__
         raise BadInputError(f"{label}: not a .npy file, or its header is damaged: {reason}") from None
     return dtype, shape, stream.tell()
 

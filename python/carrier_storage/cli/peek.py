@@ -20,7 +20,7 @@ def view_of(carrier: cs.Carrier, start: int, stop: int, dtype: np.dtype) -> Valu
         return view_of(carrier.secondary if carrier.is_evicted() else carrier.primary, start, stop, dtype)
     if isinstance(carrier, cs.CPU):
         memory = (ctypes.c_char * ((stop - start) * ITEM)).from_address(carrier.pointer() + start * ITEM)
-        return np.frombuffer(memory, dtype=dtype)
+        return np.frombuffer(memoryview(memory), dtype=dtype)
     if isinstance(carrier, cs.FileBacked):
         # Short when the file is: the caller sees fewer values than it asked for.
         return np.fromfile(carrier.path, dtype=dtype, count=stop - start, offset=start * ITEM)

@@ -110,7 +110,9 @@ def _summary(result: Result) -> Table:
             f"{show_bytes(grown)} (of a budget of {show_bytes(result.budget)}) beside the"
             f" {show_bytes(result.resident_before)} of Python and its libraries",
         )
-    table.add_row("time", f"{result.seconds:.2f} s for {result.passes} passes")
+    table.add_row(
+        "time", f"{result.seconds:.2f} s for {result.passes} pass{'es' if result.passes > 1 else ''}"
+    )
     table.add_row("verified", f"{show_bytes(result.verified)}, bit for bit")
     style = "bold red" if result.mismatches else "green"
     table.add_row("mismatches", f"[{style}]{result.mismatches:,}[/]")

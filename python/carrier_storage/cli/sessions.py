@@ -70,7 +70,7 @@ def _ask(parent: int, directory: Path, name: str, pid: int, reap: bool) -> Sessi
     try:
         opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     except OSError as error:
-        session.reason = error.strerror
+        session.reason = error.strerror or str(error)
         return session
     try:
         uid = session.uid = os.fstat(opened).st_uid
@@ -81,7 +81,7 @@ def _ask(parent: int, directory: Path, name: str, pid: int, reap: bool) -> Sessi
         if reap and session.state == "dead" and uid == os.geteuid():
             _remove(session, parent, name, opened)
     except OSError as error:
-        session.reason = error.strerror
+        session.reason = error.strerror or str(error)
     finally:
         os.close(opened)  # which gives the lock up
     return session

@@ -38,5 +38,5 @@ def show_bytes(amount: float) -> str:
 
 
 def show_rate(amount: float, seconds: float) -> str:
-    """`1.20 GB/s`, in 1000s as devices are sold; a dash when nothing was moved."""
-    return f"{amount / seconds / 1e9:.2f} GB/s" if amount and seconds > 0 else "–"
+    """`1.20 GB/s`, in 1000s as devices are sold; a dash when no time went by."""
+    return f"{amount / seconds / 1e9:.2f} GB/s" if amount and seconds > 0 else "-"

@@ -66,8 +66,7 @@ def test_a_bit_in_a_file_is_found_where_it_lies(job):
 def test_a_value_in_memory_is_found(job):
     part = promoted(job)
     slot = part.size - 1
-    have = part.hierarchy[slot]
-    part.hierarchy[slot] = not have if part.entry.dtype.kind == "b" else have + 1
+    part.hierarchy[slot] = 1 if part.hierarchy[slot] == 0 else 0
     job.inspect()
     assert [m.index for m in job.result.examples] == [part.start + slot]
 
