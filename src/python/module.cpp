@@ -25,6 +25,8 @@ nanobind::dict live() {
 /// Users meet every public name in the package, whatever module it was made in.
 void publish(nanobind::module_& m) {
     m.attr("__version__") = CARRIER_VERSION;
+    // Imported alone, the module is being described (its stub is written), and then its names are its own.
+    if (nanobind::cast<std::string_view>(m.attr("__name__")).find('.') == std::string_view::npos) return;
     for (auto [name, object] : nanobind::borrow<nanobind::dict>(m.attr("__dict__"))) {
         const bool is_public = nanobind::cast<std::string_view>(name).front() != '_';
         if (is_public && PyType_Check(object.ptr())) object.attr("__module__") = "carrier_storage";

@@ -50,9 +50,17 @@ bool accepts(nb::handle dtype, nb::handle accepted) {
     return false;
 }
 
-}  // namespace
+/// Where the functions are defined, for their `__module__`: in the package, as its classes are. A function
+/// takes the name from its scope, which has to live as long.
+nb::module_ home_of(nb::module_& m) {
+    const auto name = nb::cast<std::string>(m.attr("__name__"));
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos) return m;
+    nb::object home = nb::module_::import_("types").attr("ModuleType")(name.substr(0, dot));
+    return nb::borrow<nb::module_>(home.release());
+}
 
-void bind_storage_functions(nb::module_& m) {
+void define_functions(nb::module_& m) {
     m.def("validate_storage_dtype", &validate, nb::arg("dtype").none(), nb::kw_only(),
           nb::arg("carrier").none(), nb::arg("accepted").none(),
           nb::sig("def validate_storage_dtype(dtype: DType, *, carrier: str, accepted: tuple[DType, ...]) -> "
@@ -83,6 +91,15 @@ False
 >>> storage_zero(DType.Bool), storage_zero(DType.Any)
 (False, None)
 )");
+}
+
+}  // namespace
+
+void bind_storage_functions(nb::module_& m) {
+    nb::module_ home = home_of(m);
+    define_functions(home);
+    for (const char* name : {"validate_storage_dtype", "accepts_storage_dtype", "storage_zero"})
+        m.attr(name) = home.attr(name);
 }
 
 }  // namespace carrier::python
