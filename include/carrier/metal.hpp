@@ -9,14 +9,27 @@
 
 namespace carrier {
 
+namespace metal {
+class MetalBlock;
+}
+
 /// Memory of an Apple GPU, shared with the host. Stores Float32, Int32 and Bool.
 ///
-/// Construction checks size, then dtype, then the runtime: a StateError says what is missing and what to use
-/// instead. Nothing of Metal is loaded before the first construction.
+/// Construction checks size, then dtype, then the runtime: a StateError says what is missing (the module, a
+/// device in this session, a GPU with unified memory) and what to use instead. MemoryError for more bytes
+/// than one buffer of the device holds. Nothing of Metal is loaded before the first construction.
+///
+/// Host and GPU use the same bytes, so reads and writes are those of host memory. A scatter whose values are
+/// on Metal too, or that has many of them, is the GPU's work and done when the call returns; slots beyond
+/// 2^32 are the host's. When the kernel is refused or the GPU stops, the values are as before: StateError.
+///
+/// Metal does not survive a fork: in the child, making, moving or scattering is a StateError that names it.
 class CARRIER_API Metal final : public Carrier {
   public:
     explicit Metal(std::int64_t size, const DType& dtype = DType::Float32(), bool writable = true,
                    bool empty = false);
+
+    ~Metal() override;
 
     /// Copies staged slots into fresh device memory.
     Metal(const Ref<HostBlock>& staged, std::int64_t size, const DType& dtype, bool writable);
@@ -34,11 +47,14 @@ class CARRIER_API Metal final : public Carrier {
                                   bool empty) const override;
     std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
                                       const DType& dtype) const override;
+    void do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping) override;
     void do_release() override;
-    Ref<Block> do_block() const override { return block_; }
+    Ref<Block> do_block() const override;
 
   private:
-    Ref<Block> block_;
+    bool uses_kernel(const Tensor& source, std::int64_t base, const Layout& mapping) const;
+
+    Ref<metal::MetalBlock> block_;
 };
 
 }  // namespace carrier

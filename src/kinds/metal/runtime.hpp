@@ -5,16 +5,19 @@
 #include <cstddef>
 #include <string>
 
-#include "carrier/block.hpp"
+#include "kinds/metal/block.hpp"
 
-/// The seam to the Metal runtime: which source stands behind it is the build's choice, never an #ifdef.
+/// The way to the Metal module: a shared object of its own, looked for beside the library when the first
+/// Metal storage is asked for. Where there is none, nothing is loaded.
 namespace carrier::metal {
 
-/// Whether storage can be had; asking opens the runtime. The reason why not goes to `why` when given.
+/// Whether storage can be had; asking opens the module. The reason why not goes to `why` when given.
 bool available(std::string* why);
 
-/// Memory shared with the GPU, zeroed unless `empty`. StateError that says what is missing and what to use
-/// instead; MemoryError when the device refuses the size.
-Ref<Block> allocate(std::size_t bytes, bool empty);
+/// The process's device. StateError that says what is missing and what to use instead.
+Device& device();
+
+/// StateError that names the fork.
+[[noreturn]] void refuse_child();
 
 }  // namespace carrier::metal
