@@ -89,7 +89,7 @@ def test_repr(cell):
 def test_equality_is_identity(cell):
     """Equality is identity."""
     a, b = cell.make(3), cell.make(3)
-    assert a == a and a != b and not (a == b) and hash(a) != hash(b)
+    assert a == a and a != b and (a == b) is False and hash(a) != hash(b)
     assert len({a, b, a}) == 2
     with pytest.raises(TypeError):
         a < b  # noqa: B015

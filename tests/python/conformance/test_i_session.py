@@ -94,7 +94,10 @@ def test_descriptors_are_not_inherited(session):
         import subprocess
         kept = [make() for _ in range(5)]
         [list(c) for c in kept]
-        code = "import os; print([os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{n}')])"
+        code = (
+            "import os; folder = '/proc/self/fd/'; "
+            "print([os.readlink(folder + n) for n in os.listdir(folder) if os.path.exists(folder + n)])"
+        )
         if os.path.isdir("/proc/self/fd"):
             out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, close_fds=False).stdout
             assert "carrier-storage" not in out, out
@@ -142,7 +145,10 @@ def test_the_living_are_not_reaped(session):
         import subprocess
         f = make()
         mine = sessions()
-        code = "import carrier_storage as cs, os; a = cs.FileBacked(dtype=cs.DType.Float32); print(len(os.listdir(os.environ['TMPDIR'])))"
+        code = (
+            "import carrier_storage as cs, os; kept = cs.FileBacked(dtype=cs.DType.Float32); "
+            "print(len(os.listdir(os.environ['TMPDIR'])))"
+        )
         for _ in range(2):
             out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
             assert (out.stdout.strip(), out.stderr) == ("2", ""), out

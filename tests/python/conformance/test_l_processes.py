@@ -18,7 +18,8 @@ class Cyclic(HookedCarrier):
 keep = [
     cs.CPU(10), cs.Generic([1.0], dtype=F32), cs.FileBacked(dtype=F32), cs.FileBacked("named", dtype=F32),
     cs.Evictable(cs.CPU(3), cs.FileBacked(dtype=F32)), Cyclic([1.0], F32),
-    cs.Evictable(Cyclic([1.0], F32), cs.CPU(1)), cs.CPU(1).claim(), cs.Tensor(cs.CPU(1), 0, cs.Layout(cs.Shape(1), cs.Stride(1))),
+    cs.Evictable(Cyclic([1.0], F32), cs.CPU(1)), cs.CPU(1).claim(),
+    cs.Tensor(cs.CPU(1), 0, cs.Layout(cs.Shape(1), cs.Stride(1))),
 ]
 keep[4].evict()
 keep[5].me = keep

@@ -417,7 +417,8 @@ def test_hooks_in_other_threads():
             h = None
             def _get_value(self, index, /):
                 if self.h is not None:
-                    t = threading.Thread(target=lambda: (self.h.size(), self.h.version, self.h.dtype(), self.h.is_evicted(), repr(self.h) if 0 else None))
+                    h = self.h
+                    t = threading.Thread(target=lambda: (h.size(), h.version, h.dtype(), h.is_evicted()))
                     t.start()
                     t.join(20)
                     assert not t.is_alive()

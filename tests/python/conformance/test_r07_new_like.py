@@ -17,7 +17,7 @@ ITERABLES = {
     "tuple": tuple,
     "generator": lambda vs: (v for v in vs),
     "iterator": iter,
-    "map": lambda vs: map(lambda v: v, vs),
+    "filter": lambda vs: filter(lambda v: True, vs),
     "chain": lambda vs: itertools.chain(vs),
     "dict": lambda vs: dict(enumerate(vs)).values(),
     "getitem": lambda vs: _OldSequence(vs),

@@ -149,10 +149,7 @@ def machine_for(cell):
                 error = ValueError
             else:
                 error = IndexError if offset + mapping.cosize > len(self.m.values) else None
-            if self.m.released:
-                onto = tensor(cs.CPU(1, dtype=cell.dtype))
-            else:
-                onto = tensor(self.c, 1)
+            onto = tensor(cs.CPU(1, dtype=cell.dtype)) if self.m.released else tensor(self.c, 1)
             self.expect(lambda: self.c.scatter(source, onto, mapping, offset), error)
             if error is None:
                 for i, value in enumerate([normalize(v, cell.dtype) for v in given]):
@@ -171,10 +168,9 @@ def machine_for(cell):
         @rule(more=st.integers(-1, 3))
         def grow(self, more):
             size = len(self.m.values) + more
+            error = ValueError if more < 0 else None
             if self.m.released or not self.m.writable:
                 error = RuntimeError
-            else:
-                error = ValueError if more < 0 else None
             self.expect(lambda: self.c.grow(size), error)
             if error is None:
                 self.m.values += [cell.zero] * more
