@@ -4,6 +4,7 @@
 # Needs a C++20 compiler, make, and Python >= 3.11 with venv. Everything else comes into .venv and build/.
 #   make run          install into .venv, then move a generated set of tensors through its tiers
 #   make test         C++ tests, Python tests, examples in the documentation
+#   make metal-stand-in   a Python in build/metal-stand-in where Metal works without a Mac; make test-metal tests it
 #   make test-asan    the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-tsan    the same tests under ThreadSanitizer
 #   make lint         formatting, clang-tidy, ruff, types, floors, documentation
@@ -51,10 +52,13 @@ run: $(venv)/installed
 
 test: test-cpp
 	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory test-metal
 test-cpp: $(cpp)/built
 	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
 test-python: $(venv)/installed
 	$(python) -m pytest $(PYTEST_ARGS) tests/python $(documents) --doctest-glob='*.md' --doctest-modules --pyargs carrier_storage
+
+include metal.mk
 
 # ---- tools and builds ---------------------------------------------------------------------------------------------------
 
@@ -80,8 +84,8 @@ $(deps)/ready: scripts/deps.sh
 	sh scripts/deps.sh $(deps)
 	touch $@
 
-$(cpp)/built: $(venv)/tools $(deps)/ready $(core_files) $(shell find tests/cpp examples/cpp -type f 2>/dev/null)
-	cmake -S . -B $(cpp) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCARRIER_TESTS=ON -DCARRIER_WERROR=$(WERROR)
+$(cpp)/built: $(venv)/tools $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp examples/cpp -type f 2>/dev/null)
+	cmake -S . -B $(cpp) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCARRIER_TESTS=ON -DCARRIER_WERROR=$(WERROR) $(metal_flags)
 	cmake --build $(cpp) -j$(JOBS)
 	touch $@
 
@@ -97,9 +101,10 @@ test-asan test-tsan: test-%: $(sanitized)-%/built
 	PYTHONPATH=$(abspath $(sanitized))-$*/site sh scripts/sanitized.sh $* \
 		$(python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider tests/python
 
-$(sanitized)-%/built: $(venv)/installed $(deps)/ready $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
+$(sanitized)-%/built: $(venv)/installed $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
 	cmake -S . -B $(sanitized)-$* -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g' \
-		-DCARRIER_SANITIZE=$(sanitizer_$*) -DCARRIER_TESTS=ON -DCARRIER_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(python))
+		-DCARRIER_SANITIZE=$(sanitizer_$*) -DCARRIER_TESTS=ON -DCARRIER_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(python)) \
+		$(metal_flags_$*)
 	cmake --build $(sanitized)-$* -j$(JOBS)
 	rm -rf $(sanitized)-$*/site
 	mkdir -p $(sanitized)-$*/site

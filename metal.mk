@@ -12,14 +12,19 @@ metal_flags :=
 metal_ready :=
 ifeq ($(shell uname -s),Linux)
 metal_flags := -DCARRIER_METAL_STANDIN=ON -DCARRIER_OBJC_ROOT=$(abspath $(deps))
+metal_flags_asan := $(metal_flags)
 metal_ready := $(deps)/metal-ready$(suffix)
 endif
 metal_tests := $(shell find tests/metal_standin -type f 2>/dev/null)
 
 .PHONY: metal-stand-in test-metal
 metal-stand-in: $(metal_venv)/installed
+ifeq ($(metal_flags),)
+test-metal: # on a Mac the other tests have the real module
+else
 test-metal: $(metal_venv)/installed
 	$(metal_python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider tests/python
+endif
 
 $(deps)/metal-ready$(suffix): scripts/deps-metal.sh
 	mkdir -p $(deps)

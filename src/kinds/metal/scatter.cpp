@@ -18,7 +18,7 @@ IntTree dense_steps(const IntTree& extents, std::int64_t& step) {
     if (extents.is_leaf()) {
         const std::int64_t here = step;
         step *= extents.value();
-        return {here};
+        return IntTree(here);
     }
     std::vector<IntTree> steps;
     for (const IntTree& item : extents.items()) steps.push_back(dense_steps(item, step));
