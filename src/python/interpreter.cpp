@@ -42,6 +42,9 @@ void resume(void* state) noexcept {
 }
 
 void poll() {
+    // Work that holds the lock hands it over now and then: a signal may be waiting for the thread that sends
+    // it.
+    if (void* state = suspend()) resume(state);
     if (std::this_thread::get_id() != main_thread.load(std::memory_order_relaxed)) return;
     const Held lock;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
