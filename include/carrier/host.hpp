@@ -24,6 +24,8 @@ struct CARRIER_API Host {
     /// Adds, drops one reference of a host object (see RefCounted). Callable with or without the lock.
     void (*retain)(void* object) noexcept = [](void*) noexcept {};
     void (*release)(void* object) noexcept = [](void*) noexcept {};
+    /// Reports the exception in flight, which nobody can be given any more. Called inside a catch block.
+    void (*unraisable)() noexcept = []() noexcept {};
     /// The folder for temporary files, asked once, when the first one is made. Empty: $TMPDIR, else /tmp.
     std::string (*temporary_directory)() = [] { return std::string(); };
 };

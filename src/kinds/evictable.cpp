@@ -31,11 +31,21 @@ bool release_may_fail(const Carrier& tier) noexcept {
     return Inner::runs_hooks(tier);
 }
 
-/// Releases both, those that may refuse first, so that a refusal leaves the other as it was.
+/// Gives one carrier up after another has been given up: a refusal comes too late to undo anything.
+void release_late(Carrier& c) noexcept {
+    try {
+        Inner::release(c);
+    } catch (...) {
+        host().unraisable();
+    }
+}
+
+/// Releases both: the one that may refuse first, so that its refusal leaves the other as it was. Where both
+/// may, a refusal of the second is only reported.
 void release_both(Carrier& first, Carrier& second) {
     const bool swap = release_may_fail(second) && !release_may_fail(first);
     Inner::release(swap ? second : first);
-    Inner::release(swap ? first : second);
+    release_late(swap ? first : second);
 }
 
 /// The first slots of a tier that is reused for a transition, as they were: written back unless forgotten.
@@ -167,13 +177,17 @@ void Evictable::do_set(std::int64_t index, const Value& value) {
 Ref<Carrier> Evictable::do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
                                          bool empty) const {
     Ref<Carrier> primary = Inner::allocate(prototype(primary_), size, writable, dtype, empty);
+    Provisional provisional(primary.get());
     Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
+    provisional.keep();
     return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
 }
 
 Ref<Carrier> Evictable::do_provision(std::int64_t size, bool writable, const DType& dtype) const {
     Ref<Carrier> primary = Inner::provision(prototype(primary_), size, writable, dtype);
+    Provisional provisional(primary.get());
     Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
+    provisional.keep();
     return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
 }
 
@@ -263,7 +277,7 @@ void Evictable::move(Tier& from, Tier& to, std::int64_t slots) {
         Ref<Carrier> target = Inner::provision(old, slots, writable, dtype());
         Provisional provisional(target.get());
         transfer(*from.carrier, *target, slots, true);
-        release_both(*to.carrier, *from.carrier);  // a refusal must find the values still where they were
+        release_both(*from.carrier, *to.carrier);
         // From here on nothing fails.
         provisional.keep();
         disown(to);

@@ -11,6 +11,7 @@
 
 #include "carrier/host.hpp"
 #include "carrier/session.hpp"
+#include "python/errors.hpp"
 #include "python/module.hpp"
 
 #if defined(Py_LIMITED_API)
@@ -62,6 +63,13 @@ void release(void* object) noexcept {
     Py_DECREF(static_cast<PyObject*>(object));
 }
 
+void unraisable() noexcept {
+    if (!nb::is_alive()) return;
+    const Held lock;
+    raise_current();
+    PyErr_WriteUnraisable(Py_None);
+}
+
 /// A child of multiprocessing ends in os._exit, without Python's shutdown: its own finalizers are what runs
 /// there. They are cleared when the child starts, so each session registers anew, and nothing imports
 /// multiprocessing for it.
@@ -101,7 +109,7 @@ void connect_host() {
     main_thread.store(std::this_thread::get_id());
     // The thread that forks is the main one of the child.
     pthread_atfork(nullptr, nullptr, [] { main_thread.store(std::this_thread::get_id()); });
-    host() = Host{suspend, resume, poll, retain, release, temporary_directory};
+    host() = Host{suspend, resume, poll, retain, release, unraisable, temporary_directory};
 }
 
 void register_exit(nb::module_& m) {
