@@ -274,7 +274,14 @@ void define_lifecycle(nb::class_<Carrier, PyCarrier>& c) {
     c.def_prop_ro(
         "version", [](nb::handle self) { return self_of(self).version(); },
         nb::sig("def version(self, /) -> int"),
-        "Successful mutations so far. Allocation, release and moves between tiers do not count.");
+        R"(Successful mutations so far. Allocation, release and moves between tiers do not count.
+
+>>> from carrier_storage import CPU
+>>> c = CPU(2)
+>>> c[0] = c[1] = 1.0
+>>> c.version
+2
+)");
     c.def(
         "increment_version", [](nb::handle self) { self_of(self).increment_version(); },
         nb::sig("def increment_version(self) -> None"),

@@ -77,11 +77,23 @@ Evictable(size=3, dtype=Float32, mutable=True, version=1, evicted)
         .def_prop_ro(
             "primary", [](nb::handle self) { return self_of(self).primary(); },
             nb::sig("def primary(self, /) -> Carrier"),
-            "The upper tier: where the values are while promoted, and a released carrier while evicted.")
+            R"(The upper tier: where the values are while promoted, and a released carrier while evicted.
+
+>>> from carrier_storage import CPU, Evictable
+>>> top = CPU(1)
+>>> Evictable(top, CPU(1)).primary is top
+True
+)")
         .def_prop_ro(
             "secondary", [](nb::handle self) { return self_of(self).secondary(); },
             nb::sig("def secondary(self, /) -> Carrier"),
-            "The lower tier: where the values are while evicted.")
+            R"(The lower tier: where the values are while evicted.
+
+>>> from carrier_storage import CPU, Evictable
+>>> bottom = CPU(1)
+>>> Evictable(CPU(1), bottom).secondary is bottom
+True
+)")
         .def(
             "is_evicted", [](nb::handle self) { return self_of(self).is_evicted(); },
             nb::sig("def is_evicted(self) -> bool"),

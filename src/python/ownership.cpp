@@ -92,7 +92,7 @@ False
 )")
         .def(
             "access", [](Ownership& token) { return Access{Ref<Ownership>(&token)}; },
-            nb::sig("def access(self) -> _Access"),
+            nb::sig("def access(self) -> contextlib.AbstractContextManager[Carrier]"),
             R"(The access scope, for a ``with`` statement that yields the carrier.
 
 Bound to the thread that enters it, and re-entrant. Entering is a RuntimeError when the token is spent or another thread

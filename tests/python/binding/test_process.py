@@ -171,3 +171,20 @@ def test_ctrl_c_reaches_a_long_ingest_and_changes_nothing(tmp_path):
         """,
         tmp_path,
     )
+
+
+def test_a_long_ingest_lets_other_threads_run(tmp_path):
+    """An iterator in C gives the interpreter's lock up to nobody, so the library has to."""
+    run(
+        """
+        import itertools, signal
+        for proto in (CPU(1), FileBacked(dtype=DType.Float32), Generic([1.0], dtype=DType.Float32)):
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            try:
+                proto.new_like(itertools.repeat(1.0))
+            except KeyboardInterrupt:
+                continue
+            raise SystemExit("not interrupted")
+        """,
+        tmp_path,
+    )
