@@ -91,6 +91,10 @@ int fstat(int fd, struct stat& into) noexcept {
     return retried(Call::fstat, [&] { return ::fstat(fd, &into); });
 }
 
+std::int64_t file_length(int fd) noexcept {
+    return retried(Call::lseek, [&] { return static_cast<std::int64_t>(::lseek(fd, 0, SEEK_END)); });
+}
+
 int fstatat(int directory, const char* name, struct stat& into) noexcept {
     return retried(Call::fstat, [&] { return ::fstatat(directory, name, &into, AT_SYMLINK_NOFOLLOW); });
 }

@@ -20,6 +20,7 @@ enum class Call : std::uint8_t {
     fallocate,
     ftruncate,
     fstat,
+    lseek,
     statfs,
     fchmod,
     chmod,

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "os/file.hpp"
 #include "os/process.hpp"
@@ -17,8 +18,8 @@ namespace carrier::storage {
 
 namespace {
 
-/// Below, handing over costs as much as closing.
-constexpr std::size_t kQuick = std::size_t{1} << 20;
+/// Below, closing is quick, and the pages are still warm for the next file of this thread.
+constexpr std::size_t kQuick = std::size_t{8} << 20;
 
 // Constant from the start and never destroyed: the thread may outlive static destructors.
 struct State {
@@ -26,33 +27,37 @@ struct State {
     std::array<int, 256> queue{};
     std::size_t queued = 0;
     int closing = -1;
+    int instead = -1;  // what takes a number's place while its file is closed
     bool running = false;
-    std::atomic<std::uint32_t> finished{0};  // counts closings, for who waits
+    std::atomic<std::uint32_t> finished{0};  // counts steps, for who waits
 };
 constinit State state;
 
-bool idle() noexcept { return state.queued == 0 && state.closing < 0; }
+void step() noexcept {
+    state.finished.fetch_add(1);
+    state.finished.notify_all();
+}
 
 void run() noexcept {
-    const os::UniqueFd instead = os::open("/dev/null", O_RDONLY);
     for (;;) {
         {
             const std::lock_guard lock(state.mutex);
             if (state.queued == 0) {
+                if (state.instead >= 0) os::close(std::exchange(state.instead, -1));
                 state.running = false;
-                return;
+                break;
             }
+            if (state.instead < 0) state.instead = os::open("/dev/null", O_RDONLY).detach();
             state.closing = state.queue[--state.queued];
         }
-        if (instead) os::close_in_place(state.closing, instead.get());
+        if (state.instead >= 0) os::close_in_place(state.closing, state.instead);
         {
             const std::lock_guard lock(state.mutex);
-            os::close(state.closing);
-            state.closing = -1;
+            os::close(std::exchange(state.closing, -1));
         }
-        state.finished.fetch_add(1);
-        state.finished.notify_all();
+        step();
     }
+    step();
 }
 
 }  // namespace
@@ -80,7 +85,7 @@ bool Closer::drain() noexcept {
         const std::uint32_t seen = state.finished.load();
         {
             const std::lock_guard lock(state.mutex);
-            if (idle()) return waited;
+            if (!state.running) return waited;
         }
         waited = true;
         state.finished.wait(seen);
@@ -94,8 +99,8 @@ void Closer::after_fork() noexcept { state.mutex.unlock(); }
 void Closer::in_child() noexcept {
     // The parent's closing gives the space back only if nobody else has the files open.
     while (state.queued > 0) os::close(state.queue[--state.queued]);
-    if (state.closing >= 0) os::close(state.closing);
-    state.closing = -1;
+    if (state.closing >= 0) os::close(std::exchange(state.closing, -1));
+    if (state.instead >= 0) os::close(std::exchange(state.instead, -1));
     state.running = false;
     state.mutex.unlock();
 }

@@ -119,10 +119,10 @@ void FileBlock::require_growth(std::size_t bytes) const {
 
 /// Somebody who cut the file short must not have the missing bytes invented by the next write.
 void FileBlock::require_whole(int fd) const {
-    struct stat now;
-    if (os::fstat(fd, now) != 0) fail(errno, "look at the file");
-    if (static_cast<std::size_t>(now.st_size) < extent_)
-        fail(EIO, "write to a file that was cut short: it holds " + std::to_string(now.st_size) + " of " +
+    const std::int64_t length = os::file_length(fd);
+    if (length < 0) fail(errno, "look at the file");
+    if (static_cast<std::size_t>(length) < extent_)
+        fail(EIO, "write to a file that was cut short: it holds " + std::to_string(length) + " of " +
                       std::to_string(extent_) + " bytes");
 }
 
@@ -131,10 +131,8 @@ void FileBlock::fail_range(const char* verb, std::size_t bytes, std::size_t offs
 }
 
 void FileBlock::fail_short(std::size_t offset, std::size_t bytes, int fd) const {
-    struct stat now;
-    const std::string found = os::fstat(fd, now) == 0 ? std::to_string(now.st_size) : "fewer";
-    fail(EIO, range("read", bytes, offset) + " of a file that was cut short: it holds " + found + " of " +
-                  std::to_string(size_) + " bytes");
+    fail(EIO, range("read", bytes, offset) + " of a file that was cut short: it holds " +
+                  std::to_string(os::file_length(fd)) + " of " + std::to_string(size_) + " bytes");
 }
 
 void FileBlock::read(std::size_t offset, std::span<std::byte> into) const {

@@ -6,7 +6,9 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -51,17 +53,24 @@ class DirectFile {
     std::uint32_t born_;
 };
 
+/// Of direct writing, the last time it was done, in bytes a second; before the first time, of a common disk.
+std::atomic<double> direct_speed{1.2e9};
+
+double speed(std::size_t bytes, std::chrono::steady_clock::time_point begin) noexcept {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return static_cast<double>(bytes) / std::max(took.count(), 1e-9);
+}
+
 /// Refused for its shape, not for lack of anything: the page cache takes it.
 bool unsuited(int code) noexcept { return code == EINVAL || code == EOPNOTSUPP || code == EFAULT; }
 
 }  // namespace
 
 /// The page cache begins to hold writers up when unwritten pages pass 15 % of the memory that is available.
-bool FileTransfer::prefer_direct(int fd, std::size_t bytes) noexcept {
-    const auto where = os::file_system(fd);
-    if (where && where->in_memory) return false;
+bool FileTransfer::memory_is_short(std::size_t bytes) noexcept {
     const os::MemoryState memory = os::memory_state();
-    return bytes > memory.available / 8 || memory.unwritten > memory.available / 8 - bytes;
+    const std::size_t bearable = memory.available / 8;
+    return bytes > bearable || memory.unwritten > bearable - bytes;
 }
 
 void FileTransfer::write(FileBlock& to, std::size_t offset, std::span<const std::byte> from, Pulse& pulse) {
@@ -73,15 +82,10 @@ void FileTransfer::write(FileBlock& to, std::size_t offset, std::span<const std:
     if (before != 0) to.require_whole(fd);
     const std::size_t end = offset + from.size();
     try {
-        if (from.size() >= kLargeWrite && prefer_direct(fd, from.size())) {
-            const DirectFile direct(to);
-            if (direct)
-                write_direct(to, fd, direct.fd(), offset, from, pulse);
-            else
-                write_buffered(to, fd, offset, from, pulse);
-        } else {
-            write_buffered(to, fd, offset, from, pulse);
-        }
+        if (from.size() < kLargeWrite)
+            write_buffered(to, fd, offset, from, pulse, false);
+        else
+            write_large(to, fd, offset, from, pulse);
     } catch (...) {
         if (end > before && !to.inherited()) os::ftruncate(fd, before);
         throw;
@@ -89,12 +93,41 @@ void FileTransfer::write(FileBlock& to, std::size_t offset, std::span<const std:
     if (end > before) to.extent_ = end;
 }
 
-void FileTransfer::write_buffered(FileBlock& to, int fd, std::size_t offset, std::span<const std::byte> from,
-                                  Pulse& pulse) {
-    for (std::size_t done = 0; done < from.size(); done += kStep) {
-        to.put(fd, offset + done, from.subspan(done, std::min(kStep, from.size() - done)));
-        storage::checked(pulse);
+void FileTransfer::write_large(FileBlock& to, int fd, std::size_t offset, std::span<const std::byte> from,
+                               Pulse& pulse) {
+    const auto where = os::file_system(fd);
+    const bool in_memory = where && where->in_memory;
+    std::size_t done = 0;
+    if (in_memory || !memory_is_short(from.size()))
+        done = write_buffered(to, fd, offset, from, pulse, !in_memory);
+    if (done == from.size()) return;
+    const DirectFile direct(to);
+    if (!direct) {
+        write_buffered(to, fd, offset + done, from.subspan(done), pulse, false);
+        return;
     }
+    const auto begin = std::chrono::steady_clock::now();
+    write_direct(to, fd, direct.fd(), offset + done, from.subspan(done), pulse);
+    direct_speed.store(speed(from.size() - done, begin), std::memory_order_relaxed);
+}
+
+/// How far it came: to the end or, when asked so, to where the page cache turned out slower than the disk.
+std::size_t FileTransfer::write_buffered(FileBlock& to, int fd, std::size_t offset,
+                                         std::span<const std::byte> from, Pulse& pulse, bool until_slow) {
+    constexpr std::size_t kWindow = 8 * kStep;
+    auto begin = std::chrono::steady_clock::now();
+    std::size_t done = 0;
+    while (done < from.size()) {
+        const std::size_t n = std::min(kStep, from.size() - done);
+        to.put(fd, offset + done, from.subspan(done, n));
+        done += n;
+        storage::checked(pulse);
+        if (!until_slow || done % kWindow != 0) continue;
+        const bool slow = speed(kWindow, begin) < direct_speed.load(std::memory_order_relaxed) * 0.8;
+        if (slow && from.size() - done >= kLargeWrite) break;
+        begin = std::chrono::steady_clock::now();
+    }
+    return done;
 }
 
 void FileTransfer::write_direct(FileBlock& to, int fd, int direct, std::size_t offset,
@@ -109,9 +142,9 @@ void FileTransfer::write_direct(FileBlock& to, int fd, int direct, std::size_t o
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         to.fail_range("write", from.size(), offset);
     to.put(fd, offset, from.first(head));
-    storage::run_jobs((middle + kChunk - 1) / kChunk, kThreads, pulse, [&](std::size_t i) {
-        const std::size_t at = head + i * kChunk;
-        write_part(to, fd, direct, offset + at, from.subspan(at, std::min(kChunk, head + middle - at)));
+    storage::run_jobs((middle + kWriteChunk - 1) / kWriteChunk, kThreads, pulse, [&](std::size_t i) {
+        const std::size_t at = head + i * kWriteChunk;
+        write_part(to, fd, direct, offset + at, from.subspan(at, std::min(kWriteChunk, head + middle - at)));
     });
     to.put(fd, offset + head + middle, from.subspan(head + middle));
 }
@@ -121,7 +154,7 @@ void FileTransfer::write_part(FileBlock& to, int fd, int direct, std::size_t off
     Ref<HostBlock> buffer;
     const std::byte* source = from.data();
     if (!aligned(source)) {
-        buffer = HostBlock::allocate(kChunk, Fill::none);
+        buffer = HostBlock::allocate(kWriteChunk, Fill::none);
         std::memcpy(buffer->data(), source, from.size());
         source = buffer->data();
     }
@@ -153,10 +186,10 @@ void FileTransfer::read(const FileBlock& from, std::size_t offset, std::span<std
     const std::size_t threads = warm ? std::min(2u, std::thread::hardware_concurrency()) : kThreads;
     const std::size_t head = std::min(into.size(), round_up(offset) - offset);
     read_part(from, fd, offset, into.first(head));
-    storage::run_jobs((into.size() - head + kChunk - 1) / kChunk, threads, pulse, [&](std::size_t i) {
-        const std::size_t at = head + i * kChunk;
+    storage::run_jobs((into.size() - head + kReadChunk - 1) / kReadChunk, threads, pulse, [&](std::size_t i) {
+        const std::size_t at = head + i * kReadChunk;
         read_chunk(from, fd, direct ? direct.fd() : -1, offset + at,
-                   into.subspan(at, std::min(kChunk, into.size() - at)));
+                   into.subspan(at, std::min(kReadChunk, into.size() - at)));
     });
 }
 
@@ -179,7 +212,7 @@ void FileTransfer::read_chunk(const FileBlock& from, int fd, int direct, std::si
         Ref<HostBlock> buffer;
         std::byte* target = into.data();
         if (!aligned(target)) {
-            buffer = HostBlock::allocate(kChunk, Fill::none);
+            buffer = HostBlock::allocate(kReadChunk, Fill::none);
             target = buffer->data();
         }
         while (done < whole && aligned(done)) {

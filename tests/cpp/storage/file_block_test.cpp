@@ -219,7 +219,7 @@ TEST_F(FileBlocks, ServeManyThreadsFromFewDescriptors) {
             for (int i = 0; i < 500; ++i) {
                 const auto k = static_cast<unsigned>(random() % files.size());
                 if (bytes_of(*files[k]) != pattern(64, k)) good = false;
-                if (i % 50 == 0) file_of(pattern(2 * kMiB));
+                if (i % 100 == 0) file_of(pattern(9 * kMiB));
             }
         });
     }
@@ -254,7 +254,7 @@ TEST_F(FileBlocks, DiscardedSpaceComesBackAndDescriptorsToo) {
     file_of(pattern(1));
     storage::Closer::drain();
     const std::size_t before = open_descriptors();
-    for (int i = 0; i < 5; ++i) file_of(pattern(4 * kMiB));
+    for (int i = 0; i < 3; ++i) file_of(pattern(9 * kMiB));
     storage::Closer::drain();
     storage::Descriptors::shrink();
     EXPECT_LE(open_descriptors(), before + 1);  // the closing thread's own may be just ending

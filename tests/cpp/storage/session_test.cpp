@@ -192,7 +192,8 @@ TEST_F(Sessions, ForksInTheMiddleOfWorkFindNoLockHeld) {
             while (!stop) {
                 const Ref<FileBlock> file = file_of(pattern(100));
                 (void)bytes_of(*file);
-                file_of(pattern(std::size_t{2} << 20));
+                const Ref<FileBlock> large = FileBlock::create();
+                large->grow(std::size_t{9} << 20);  // closed in the background
             }
         });
     }
@@ -201,7 +202,7 @@ TEST_F(Sessions, ForksInTheMiddleOfWorkFindNoLockHeld) {
             ::alarm(10);  // a hang ends the child
             const Ref<FileBlock> file = file_of(pattern(50));
             CHILD_CHECK(bytes_of(*file) == pattern(50));
-            file_of(pattern(std::size_t{2} << 20));
+            FileBlock::create()->grow(std::size_t{9} << 20);
             remove_session();
             return true;
         }));

@@ -49,10 +49,10 @@ class Device final : public Block {
   public:
     explicit Device(std::size_t bytes) : bytes_(bytes) { size_ = bytes; }
     void read(std::size_t offset, std::span<std::byte> into) const override {
-        std::memcpy(into.data(), bytes_.data() + offset, into.size());
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
     }
     void write(std::size_t offset, std::span<const std::byte> from) override {
-        std::memcpy(bytes_.data() + offset, from.data(), from.size());
+        std::copy_n(from.begin(), from.size(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
     }
 
   private:
