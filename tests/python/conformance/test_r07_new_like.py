@@ -215,3 +215,64 @@ def test_a_frozen_hierarchy_still_moves(cell):
     made.promote()
     assert not made.is_mutable() and values(made) == cell.samples(3)
     assert tensor(made).is_mutable() is False
+
+
+@each_kind()
+def test_iteration_is_what_counts(cell):
+    """values is iterable: a list or tuple that iterates otherwise gives what it iterates."""
+
+    class Backwards(list):
+        def __iter__(self):
+            return reversed(self[:])
+
+    class Twice(tuple):
+        __slots__ = ()
+
+        def __iter__(self):
+            return itertools.chain(self[:], self[:])
+
+    data = cell.samples(3)
+    c = cell.make(1)
+    assert values(c.new_like(Backwards(data))) == data[::-1]
+    assert values(c.new_like(Twice(data))) == data * 2
+
+    class NoIterator:
+        def __iter__(self):
+            return 3
+
+    for bad in (NoIterator(), "12", {"a": 1}, b"1" if cell.dtype is BOOL else "1"):
+        with pytest.raises(TypeError):
+            c.new_like(bad)
+
+
+@each_kind()
+def test_a_length_hint_is_only_a_hint(cell):
+    """A source that promises too much or too little gives what it yields."""
+
+    class Liar:
+        def __init__(self, hint):
+            self.hint = hint
+
+        def __iter__(self):
+            return iter(cell.samples(5))
+
+        def __len__(self):
+            return self.hint
+
+    class Hinting:
+        def __init__(self, hint):
+            self.hint, self.rest = hint, iter(cell.samples(5))
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.rest)
+
+        def __length_hint__(self):
+            return self.hint
+
+    c = cell.make(1)
+    for hint in (0, 1, 4, 6, 10_000, 2**40, 2**62):
+        assert values(c.new_like(Liar(hint))) == cell.samples(5)
+        assert values(c.new_like(Hinting(hint))) == cell.samples(5)
