@@ -76,9 +76,15 @@ class CARRIER_API Evictable final : public Carrier {
     /// Copies `slots` slots from one tier to the other (reused or replaced) and releases the first.
     void move(Tier& from, Tier& to, std::int64_t slots);
     const Carrier& prototype(const Tier& tier) const;
+    /// Releases two carriers, one that may refuse before one that may not. A refusal of the first leaves both
+    /// as they were. One of the second throws too, and can be tried again; in a transition (`late`) it comes
+    /// too late to undo anything, so it is only reported to the host.
+    static void release_both(Carrier& first, Carrier& second, bool late);
+    static void give_up(Carrier& c, bool late);
 
     Tier primary_;
     Tier secondary_;
+    bool late_ = false;  ///< the release that runs is part of a transition
 };
 
 }  // namespace carrier

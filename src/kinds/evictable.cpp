@@ -31,23 +31,6 @@ bool release_may_fail(const Carrier& tier) noexcept {
     return Inner::runs_hooks(tier);
 }
 
-/// Gives one carrier up after another has been given up: a refusal comes too late to undo anything.
-void release_late(Carrier& c) noexcept {
-    try {
-        Inner::release(c);
-    } catch (...) {
-        host().unraisable();
-    }
-}
-
-/// Releases both: the one that may refuse first, so that its refusal leaves the other as it was. Where both
-/// may, a refusal of the second is only reported.
-void release_both(Carrier& first, Carrier& second) {
-    const bool swap = release_may_fail(second) && !release_may_fail(first);
-    Inner::release(swap ? second : first);
-    release_late(swap ? first : second);
-}
-
 /// The first slots of a tier that is reused for a transition, as they were: written back unless forgotten.
 /// Taken only where something can refuse half way, which between blocks of memory and reserved files nothing
 /// does.
@@ -226,11 +209,27 @@ void Evictable::do_scatter(const Tensor& source, std::int64_t base, const Layout
 
 void Evictable::do_release() {
     // The tier that holds the values goes last: a refusal of the other one loses nothing.
-    Carrier& primary = *primary_.carrier;
-    Carrier& secondary = *secondary_.carrier;
-    release_both(is_evicted() ? primary : secondary, is_evicted() ? secondary : primary);
+    const bool low = is_evicted();
+    release_both(low ? *primary_.carrier : *secondary_.carrier, low ? *secondary_.carrier : *primary_.carrier,
+                 late_);
     disown(primary_);
     disown(secondary_);
+}
+
+void Evictable::give_up(Carrier& c, bool late) {
+    if (auto* hierarchy = dynamic_cast<Evictable*>(&c)) hierarchy->late_ = late;
+    Inner::release(c);
+}
+
+void Evictable::release_both(Carrier& first, Carrier& second, bool late) {
+    const bool swap = release_may_fail(second) && !release_may_fail(first);
+    give_up(swap ? second : first, late);
+    try {
+        give_up(swap ? first : second, late);
+    } catch (...) {
+        if (!late) throw;
+        host().unraisable();
+    }
 }
 
 Ref<Block> Evictable::do_block() const {
@@ -269,7 +268,7 @@ void Evictable::move(Tier& from, Tier& to, std::int64_t slots) {
     if (reuse) {
         TierUndo undo(*from.carrier, *to.carrier, slots);
         transfer(*from.carrier, *to.carrier, slots, false);
-        Inner::release(*from.carrier);
+        give_up(*from.carrier, true);
         undo.forget();
     } else {
         // A custom tier is written through its own hooks, so it must come mutable.
@@ -277,7 +276,7 @@ void Evictable::move(Tier& from, Tier& to, std::int64_t slots) {
         Ref<Carrier> target = Inner::provision(old, slots, writable, dtype());
         Provisional provisional(target.get());
         transfer(*from.carrier, *target, slots, true);
-        release_both(*from.carrier, *to.carrier);
+        release_both(*from.carrier, *to.carrier, true);
         // From here on nothing fails.
         provisional.keep();
         disown(to);
