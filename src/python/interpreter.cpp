@@ -80,8 +80,35 @@ void register_finalizer() {
                           nb::arg("exitpriority") = 0);
 }
 
+/// Held while a folder is looked for, and over every fork: a child whose parent was in the middle of an
+/// import or of gettempdir() would wait for ever for the thread that was at it.
+class ForkGuard {
+  public:
+    explicit ForkGuard(nb::handle guard) : guard_(guard) { guard_.attr("acquire")(); }
+    ~ForkGuard() {
+        const nb::error_scope keep;
+        guard_.attr("release")();
+    }
+    ForkGuard(const ForkGuard&) = delete;
+    ForkGuard& operator=(const ForkGuard&) = delete;
+
+  private:
+    nb::handle guard_;
+};
+
+PyObject* fork_guard = nullptr;  // for the life of the process
+
+void guard_forks() {
+    const nb::object guard = nb::module_::import_("_thread").attr("allocate_lock")();
+    nb::module_::import_("os").attr("register_at_fork")(nb::arg("before") = guard.attr("acquire"),
+                                                        nb::arg("after_in_parent") = guard.attr("release"),
+                                                        nb::arg("after_in_child") = guard.attr("release"));
+    fork_guard = nb::object(guard).release().ptr();
+}
+
 std::string temporary_directory() {
     const Held lock;
+    const ForkGuard guard(fork_guard);
     register_finalizer();
     const nb::object path = nb::module_::import_("os").attr("path").attr("abspath")(
         nb::module_::import_("tempfile").attr("gettempdir")());
@@ -113,6 +140,7 @@ void connect_host() {
 }
 
 void register_exit(nb::module_& m) {
+    guard_forks();
     m.def("_remove_session", [] { remove_session(); });
     nb::module_::import_("atexit").attr("register")(m.attr("_remove_session"));
 }
