@@ -44,35 +44,35 @@ inline bool small_int(PyObject* object, Py_ssize_t& value) noexcept {
 #endif
 }
 
-/// The value of an exact int of two digits of 30 bits: half of all integers of 32 bits are such.
+/// The value of an exact int of at most two digits of 30 bits. Without a branch on their number: half of all
+/// integers of 32 bits have one, half two.
 inline bool two_digit_int(PyObject* object, std::int64_t& value) noexcept {
 #if defined(Py_LIMITED_API) || PYLONG_BITS_IN_DIGIT != 30 || PY_VERSION_HEX >= 0x030F0000
-    static_cast<void>(object), static_cast<void>(value);
-    return false;
+    Py_ssize_t small = 0;
+    return small_int(object, small) && (value = small, true);
 #else
     const auto* exact = reinterpret_cast<PyLongObject*>(object);
 #if PY_VERSION_HEX >= 0x030C0000
     const std::uintptr_t tag =
         exact->long_value.lv_tag;  // digits above three bits, of which two are the sign
-    const auto* digits = exact->long_value.ob_digit;
-    const bool is_negative = (tag & 3) == 2;
-    if (tag >> 3 != 2) return false;
+    const std::int64_t sign = 1 - static_cast<std::int64_t>(tag & 3);
+    const std::uintptr_t count = tag >> 3;
+    const digit* digits = exact->long_value.ob_digit;
 #else
     const Py_ssize_t size = Py_SIZE(object);
-    const auto* digits = exact->ob_digit;
-    const bool is_negative = size < 0;
-    if (size != 2 && size != -2) return false;
+    const std::int64_t sign = (size > 0) - (size < 0);
+    const auto count = static_cast<std::uintptr_t>(size < 0 ? -size : size);
+    const digit* digits = exact->ob_digit;
 #endif
-    const auto magnitude = static_cast<std::int64_t>(digits[0]) | static_cast<std::int64_t>(digits[1]) << 30;
-    value = is_negative ? -magnitude : magnitude;
+    if (count > 2) return false;
+    const std::int64_t has_second = count == 2;
+    value = sign * (digits[0] | ((static_cast<std::int64_t>(digits[has_second]) & -has_second) << 30));
     return true;
 #endif
 }
 
 /// The value of an exact int that fits 64 bits.
 inline bool exact_int(PyObject* object, std::int64_t& value) noexcept {
-    Py_ssize_t small = 0;
-    if (small_int(object, small)) return value = small, true;
     if (!PyLong_CheckExact(object)) return false;
     if (two_digit_int(object, value)) return true;
     int overflow = 0;

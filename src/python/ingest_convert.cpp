@@ -66,15 +66,20 @@ void convert_run(const std::byte* from, std::ptrdiff_t stride, std::size_t count
         run(stride);
 }
 
-/// Not zero when an element leaves Int32: the bits above the slot's, after a shift that makes its range start
-/// at 0. Branch-free, so that the check is vectorized with the conversion.
+/// Bits whose union over many elements tells, by `leaves_int32`, whether one of them leaves Int32: with the
+/// range shifted to begin at 0, bits above its 32 (or, unsigned, its 31). An addition and a union for each
+/// element is cheap enough to be vectorized with the conversion.
 template <class From>
-std::uint64_t beyond_int32(From value) noexcept {
-    const auto wide = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+std::uint64_t range_bits(From value) noexcept {
     if constexpr (std::is_unsigned_v<From>)
-        return static_cast<std::uint64_t>(value) >> 31;
+        return static_cast<std::uint64_t>(value);
     else
-        return (wide + 0x80000000U) >> 32;
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) + 0x80000000U;
+}
+
+template <class From>
+bool leaves_int32(std::uint64_t bits) noexcept {
+    return bits >> (std::is_unsigned_v<From> ? 31 : 32) != 0;
 }
 
 template <class From>
@@ -82,12 +87,12 @@ void convert_checked(const std::byte* from, std::ptrdiff_t stride, std::size_t c
                      std::size_t position) {
     for (std::size_t start = 0; start < count; start += kBlock) {
         const std::size_t stop = std::min(count, start + kBlock);
-        std::uint64_t beyond = 0;
+        std::uint64_t bits = 0;
         const auto run = [&](auto step) {
             for (std::size_t i = start; i < stop; ++i) {
                 const From element = load<From>(from + static_cast<std::ptrdiff_t>(i) * step);
                 const auto value = static_cast<std::int32_t>(element);
-                beyond |= beyond_int32(element);
+                bits |= range_bits(element);
                 std::memcpy(to + i * sizeof value, &value, sizeof value);
             }
         };
@@ -95,10 +100,10 @@ void convert_checked(const std::byte* from, std::ptrdiff_t stride, std::size_t c
             run(std::integral_constant<std::ptrdiff_t, sizeof(From)>{});
         else
             run(stride);
-        if (beyond == 0) continue;
+        if (!leaves_int32<From>(bits)) continue;
         for (std::size_t i = start; i < stop; ++i) {
             const From element = load<From>(from + static_cast<std::ptrdiff_t>(i) * stride);
-            if (beyond_int32(element) != 0)
+            if (leaves_int32<From>(range_bits(element)))
                 throw OverflowError("value " + std::to_string(position + i) +
                                     ": an Int32 slot takes integers in [-2147483648, 2147483647], not " +
                                     std::to_string(element));
