@@ -2,9 +2,9 @@
 // Copyright carrier-storage contributors
 #pragma once
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "carrier/api.hpp"
@@ -70,7 +70,8 @@ class CARRIER_API OsError : public Error {
   public:
     /// `operation` in plain words ("write 4096 bytes at 0"), `path` may be empty.
     OsError(int code, const std::string& operation, std::string path)
-        : Error(operation + (path.empty() ? "" : " (" + path + ")") + ": " + std::strerror(code)),
+        : Error(operation + (path.empty() ? "" : " (" + path + ")") + ": " +
+                std::generic_category().message(code)),
           code_(code),
           operation_(operation),
           path_(std::move(path)) {}

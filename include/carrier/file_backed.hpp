@@ -20,7 +20,7 @@ class CARRIER_API FileBacked final : public Carrier {
   public:
     /// An empty carrier over a new file. `filename` is a bare name (ValueError otherwise; OsError EEXIST when
     /// taken); without one a unique name is made.
-    explicit FileBacked(const DType& dtype, std::optional<std::string> filename = std::nullopt,
+    explicit FileBacked(const DType& dtype, const std::optional<std::string>& filename = std::nullopt,
                         bool writable = true);
     FileBacked(Ref<FileBlock> block, const DType& dtype, bool writable);
 

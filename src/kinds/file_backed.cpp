@@ -64,7 +64,7 @@ std::span<const DType* const> FileBacked::accepted() noexcept {
     return table;
 }
 
-FileBacked::FileBacked(const DType& dtype, std::optional<std::string> filename, bool writable) {
+FileBacked::FileBacked(const DType& dtype, const std::optional<std::string>& filename, bool writable) {
     validate_storage_dtype(dtype, "FileBacked", accepted());
     describe_storage(dtype, writable);
     block_ = FileBlock::create(filename);

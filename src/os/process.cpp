@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -62,5 +63,9 @@ const char* environment(const char* name) noexcept {
     const char* value = ::getenv(name);  // NOLINT(concurrency-mt-unsafe): as the C library does
     return value == nullptr ? "" : value;
 }
+
+int process_id() noexcept { return ::getpid(); }
+
+unsigned user_id() noexcept { return ::geteuid(); }
 
 }  // namespace carrier::os

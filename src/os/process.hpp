@@ -23,6 +23,9 @@ bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept;
 bool start_thread(std::thread& thread, std::function<void()> body) noexcept;
 
 std::uint64_t random_number() noexcept;
+/// Numbers of this process and of the user whose rights it has.
+int process_id() noexcept;
+unsigned user_id() noexcept;
 /// The environment's value, empty when unset.
 const char* environment(const char* name) noexcept;
 

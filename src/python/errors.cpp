@@ -21,7 +21,7 @@ void set_os_error(const OsError& error) noexcept {
                          : PyUnicode_DecodeFSDefaultAndSize(error.path().data(),
                                                             static_cast<Py_ssize_t>(error.path().size()));
     if (path == nullptr) return;
-    const std::string text = error.operation() + ": " + std::strerror(error.code());
+    const std::string text = error.operation() + ": " + std::generic_category().message(error.code());
     PyObject* made = PyObject_CallFunction(PyExc_OSError, "isO", error.code(), text.c_str(), path);
     Py_DECREF(path);
     if (made == nullptr) return;

@@ -4,7 +4,6 @@
 #include "python/interpreter.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>

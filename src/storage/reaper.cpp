@@ -4,7 +4,6 @@
 #include "storage/reaper.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "carrier/errors.hpp"
 #include "carrier/session.hpp"
 #include "os/file.hpp"
+#include "os/process.hpp"
 
 namespace carrier {
 
@@ -27,7 +27,7 @@ constexpr std::time_t kUnreadySeconds = 3600;
 os::UniqueFd open_own(int parent, const char* name, std::string_view prefix, struct stat& found) noexcept {
     if (!std::string_view(name).starts_with(prefix)) return {};
     os::UniqueFd fd = os::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (fd && (os::fstat(fd.get(), found) != 0 || found.st_uid != ::geteuid())) fd.reset();
+    if (fd && (os::fstat(fd.get(), found) != 0 || found.st_uid != os::user_id())) fd.reset();
     return fd;
 }
 

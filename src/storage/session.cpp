@@ -4,7 +4,6 @@
 #include "storage/session.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -61,7 +60,7 @@ void end_of_process() {
 }  // namespace
 
 Session::Session(const std::string& parent)
-    : path_(parent + "/" + kReady + std::to_string(::getpid()) + "-" + random_suffix()),
+    : path_(parent + "/" + kReady + std::to_string(os::process_id()) + "-" + random_suffix()),
       generation_(os::generation()) {
     std::string fresh = parent + "/" + kUnready + "XXXXXX";
     if (os::mkdtemp(fresh) != 0) throw OsError(errno, "make the session directory in", parent);

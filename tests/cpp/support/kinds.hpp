@@ -3,6 +3,7 @@
 
 #pragma once
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct KindCase {
     std::vector<const DType*> dtypes;
     bool scatters = true;
 };
+
+inline void PrintTo(const KindCase& kind, std::ostream* out) { *out << kind.name; }
 
 inline std::vector<Value> zeros(std::int64_t size, const DType& dtype) {
     return std::vector<Value>(static_cast<std::size_t>(size), storage_zero(dtype));
