@@ -19,6 +19,8 @@ CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
 CLANG_TIDY ?= $(firstword $(shell command -v clang-tidy-14 clang-tidy))
 PYTEST_ARGS ?= -q
 WERROR ?= OFF
+# What test-asan and test-tsan run of the Python tests.
+SANITIZED_TESTS ?= tests/python
 
 tag := $(shell $(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else print("cp%d%d" % sys.version_info[:2])')
 ifeq ($(tag),)
@@ -99,7 +101,7 @@ aslr_off_tsan := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 test-asan test-tsan: test-%: $(sanitized)-%/built
 	$(aslr_off_$*) $(bin)/ctest --test-dir $(sanitized)-$* --output-on-failure -j$(JOBS)
 	PYTHONPATH=$(abspath $(sanitized))-$*/site sh scripts/sanitized.sh $* \
-		$(python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider tests/python
+		$(python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider $(SANITIZED_TESTS)
 
 $(sanitized)-%/built: $(venv)/installed $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
 	cmake -S . -B $(sanitized)-$* -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g' \

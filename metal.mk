@@ -3,7 +3,7 @@
 #
 # Metal without a Mac: the product's Metal module over a stand-in for Apple's API (see docs/metal-stand-in.md).
 #   make metal-stand-in   build/metal-stand-in/bin/python, in which Metal(3) works
-#   make test-metal       the Python tests there
+#   make test-metal       the tests of Metal and of hierarchies with Metal tiers there
 # metal_flags adds the stand-in and its tests to a C++ build. On a Mac the real module is built, and nothing of this.
 
 metal_venv := build/metal-stand-in$(suffix)
@@ -23,7 +23,7 @@ ifeq ($(metal_flags),)
 test-metal: # on a Mac the other tests have the real module
 else
 test-metal: $(metal_venv)/installed
-	$(metal_python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider tests/python
+	$(metal_python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider -k metal tests/python/metal tests/python/conformance
 endif
 
 $(deps)/metal-ready$(suffix): scripts/deps-metal.sh
