@@ -8,10 +8,10 @@ import array
 import random
 from collections.abc import Iterator
 
-import numpy as np
-from harness import Contender, Row
-
 import carrier_storage as cs
+import numpy as np
+
+from harness import Contender, Row
 
 F32, I32, BOOL = cs.DType.Float32, cs.DType.Int32, cs.DType.Bool
 N = 1_000_000
@@ -105,7 +105,6 @@ def _buffers(cpu_f: cs.Carrier, cpu_i: cs.Carrier) -> Iterator[Row]:
         per=n,
     )
     gib = 2**28
-
 
     yield Row(
         "CPU(1 GiB) returns",

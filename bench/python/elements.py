@@ -8,10 +8,10 @@ import array
 import os
 from collections.abc import Callable, Iterator
 
-import numpy as np
-from harness import Contender, Row
-
 import carrier_storage as cs
+import numpy as np
+
+from harness import Contender, Row
 
 F32, I32, BOOL = cs.DType.Float32, cs.DType.Int32, cs.DType.Bool
 N = 10_000
@@ -68,7 +68,9 @@ def rows() -> Iterator[Row]:
         for _ in range(N):
             os.pwrite(fd, packed, 28)
 
-    yield Row("FileBacked c[i]", Contender(_reader(file)), {"os.pread": Contender(pread)}, {"os.pread": 1.2}, per=N)
+    yield Row(
+        "FileBacked c[i]", Contender(_reader(file)), {"os.pread": Contender(pread)}, {"os.pread": 1.2}, per=N
+    )
     yield Row(
         "FileBacked c[i] = v",
         Contender(_writer(file, 2.5)),
@@ -86,7 +88,9 @@ def rows() -> Iterator[Row]:
 
         return run
 
-    yield Row("for x in c", Contender(walk(big)), {"array": Contender(walk(wide))}, {"array": 1.0}, per=100_000)
+    yield Row(
+        "for x in c", Contender(walk(big)), {"array": Contender(walk(wide))}, {"array": 1.0}, per=100_000
+    )
     yield from _small()
 
 

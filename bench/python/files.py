@@ -10,10 +10,10 @@ import tempfile
 import threading
 from collections.abc import Iterator
 
-import numpy as np
-from harness import Contender, Row
-
 import carrier_storage as cs
+import numpy as np
+
+from harness import Contender, Row
 
 F32 = cs.DType.Float32
 CHUNK = 4 << 20

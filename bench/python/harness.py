@@ -45,7 +45,9 @@ class Result:
         return self.ours / self.rivals[rival]
 
     def holds(self) -> bool:
-        return all(self.ratio(name) <= limit for name, limit in self.row.limits.items() if name in self.rivals)
+        return all(
+            self.ratio(name) <= limit for name, limit in self.row.limits.items() if name in self.rivals
+        )
 
 
 def _timed(contender: Contender, loops: int) -> float:

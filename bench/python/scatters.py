@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from harness import Contender, Row
-
 import carrier_storage as cs
+import numpy as np
+
+from harness import Contender, Row
 
 F32 = cs.DType.Float32
 
@@ -48,7 +48,13 @@ def rows() -> Iterator[Row]:
     jobs += [("transpose 3000 x 3000", [3000, 3000], [1, 3000], [3000, 1], 0.3)]
     jobs += [("transpose 4096 x 4096", [4096, 4096], [1, 4096], [4096, 1], 0.1)]
     jobs += [
-        ("shuffled leaves with holes", [8, 50, 20, 25, 50], [1, 10_000, 8, 160, 4_000], [4_000, 1, 50, 40_000, 1_200_000], 0.6)
+        (
+            "shuffled leaves with holes",
+            [8, 50, 20, 25, 50],
+            [1, 10_000, 8, 160, 4_000],
+            [4_000, 1, 50, 40_000, 1_200_000],
+            0.6,
+        )
     ]
     for name, shape, source, target, limit in jobs:
         size = float(np.prod(shape))
