@@ -51,19 +51,22 @@ To converted(From value) noexcept {
         return static_cast<To>(value);
 }
 
+template <class From, class To, class Step>
+void convert_steps(const std::byte* from, Step step, std::size_t count, std::byte* to) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        const To value = converted<To>(load<From>(from + static_cast<std::ptrdiff_t>(i) * step));
+        std::memcpy(to + i * sizeof(To), &value, sizeof(To));
+    }
+}
+
 /// A plain loop in two forms: the compiler vectorizes the one whose step it knows.
 template <class From, class To>
 void convert_run(const std::byte* from, std::ptrdiff_t stride, std::size_t count, std::byte* to) noexcept {
-    const auto run = [&](auto step) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const To value = converted<To>(load<From>(from + static_cast<std::ptrdiff_t>(i) * step));
-            std::memcpy(to + i * sizeof(To), &value, sizeof(To));
-        }
-    };
-    if (stride == static_cast<std::ptrdiff_t>(sizeof(From)))
-        run(std::integral_constant<std::ptrdiff_t, sizeof(From)>{});
+    constexpr std::integral_constant<std::ptrdiff_t, sizeof(From)> dense{};
+    if (stride == dense)
+        convert_steps<From, To>(from, dense, count, to);
     else
-        run(stride);
+        convert_steps<From, To>(from, stride, count, to);
 }
 
 /// Bits whose union over many elements tells, by `leaves_int32`, whether one of them leaves Int32: with the
@@ -82,29 +85,34 @@ bool leaves_int32(std::uint64_t bits) noexcept {
     return bits >> (std::is_unsigned_v<From> ? 31 : 32) != 0;
 }
 
+/// Converts without looking; returns the union of the range bits.
+template <class From, class Step>
+std::uint64_t narrow_run(const std::byte* from, Step step, std::size_t count, std::byte* to) noexcept {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const From element = load<From>(from + static_cast<std::ptrdiff_t>(i) * step);
+        const auto value = static_cast<std::int32_t>(element);
+        bits |= range_bits(element);
+        std::memcpy(to + i * sizeof value, &value, sizeof value);
+    }
+    return bits;
+}
+
 template <class From>
 void convert_checked(const std::byte* from, std::ptrdiff_t stride, std::size_t count, std::byte* to,
                      std::size_t position) {
+    constexpr std::integral_constant<std::ptrdiff_t, sizeof(From)> dense{};
     for (std::size_t start = 0; start < count; start += kBlock) {
-        const std::size_t stop = std::min(count, start + kBlock);
-        std::uint64_t bits = 0;
-        const auto run = [&](auto step) {
-            for (std::size_t i = start; i < stop; ++i) {
-                const From element = load<From>(from + static_cast<std::ptrdiff_t>(i) * step);
-                const auto value = static_cast<std::int32_t>(element);
-                bits |= range_bits(element);
-                std::memcpy(to + i * sizeof value, &value, sizeof value);
-            }
-        };
-        if (stride == static_cast<std::ptrdiff_t>(sizeof(From)))
-            run(std::integral_constant<std::ptrdiff_t, sizeof(From)>{});
-        else
-            run(stride);
+        const std::size_t n = std::min(count - start, kBlock);
+        const std::byte* block = from + static_cast<std::ptrdiff_t>(start) * stride;
+        std::byte* slots = to + start * sizeof(std::int32_t);
+        const std::uint64_t bits = stride == dense ? narrow_run<From>(block, dense, n, slots)
+                                                   : narrow_run<From>(block, stride, n, slots);
         if (!leaves_int32<From>(bits)) continue;
-        for (std::size_t i = start; i < stop; ++i) {
-            const From element = load<From>(from + static_cast<std::ptrdiff_t>(i) * stride);
+        for (std::size_t i = 0; i < n; ++i) {
+            const From element = load<From>(block + static_cast<std::ptrdiff_t>(i) * stride);
             if (leaves_int32<From>(range_bits(element)))
-                throw OverflowError("value " + std::to_string(position + i) +
+                throw OverflowError("value " + std::to_string(position + start + i) +
                                     ": an Int32 slot takes integers in [-2147483648, 2147483647], not " +
                                     std::to_string(element));
         }
