@@ -26,7 +26,10 @@ class NthCall final : public os::testing::Hook {
     NthCall(int nth, int code, bool direct) : nth_(nth), code_(code), direct_(direct) {
         os::testing::hook.store(this);
     }
-    ~NthCall() { os::testing::hook.store(nullptr); }
+    ~NthCall() {
+        storage::Closer::drain();  // no other thread makes calls while hooks change
+        os::testing::hook.store(nullptr);
+    }
     int before(os::Call call, std::size_t&) noexcept override {
         if (call == os::Call::read) return direct_ ? EIO : 0;
         if (seen_.fetch_add(1) != nth_) return 0;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "os/testing.hpp"
+#include "storage/closer.hpp"
 #include "storage/storage_test_base.hpp"
 
 namespace carrier::testing {
@@ -20,8 +21,14 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 /// How a test bends the system: what the machine would do under other conditions.
 class Bent final : public os::testing::Hook {
   public:
-    Bent() { os::testing::hook.store(this); }
-    ~Bent() { os::testing::hook.store(nullptr); }
+    Bent() {
+        storage::Closer::drain();  // no other thread makes calls while hooks change
+        os::testing::hook.store(this);
+    }
+    ~Bent() {
+        storage::Closer::drain();
+        os::testing::hook.store(nullptr);
+    }
     int before(os::Call call, std::size_t& length) noexcept override {
         // Without the memory's state known, transfers go directly.
         if (direct && call == os::Call::read) return EIO;
