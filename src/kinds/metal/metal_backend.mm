@@ -116,10 +116,6 @@ class SharedDevice final : public Device {
         });
     }
 
-    Status prepare(std::size_t width) noexcept override {
-        return reported([&] { pipeline(width); });
-    }
-
     Status scatter(Buffer& onto, Buffer& values, Buffer& slots, std::uint32_t count,
                    std::size_t width) noexcept override {
         return reported([&] {

@@ -42,10 +42,9 @@ class Device {
     virtual ~Device() = default;
     /// At least one byte, of whatever the memory held before.
     virtual Status allocate(std::size_t bytes, std::unique_ptr<Buffer>& into) noexcept = 0;
-    /// Builds what `scatter` of elements of `width` bytes (1 or 4) needs, once.
-    virtual Status prepare(std::size_t width) noexcept = 0;
-    /// onto[slots[i]] = values[i] for i < count, in no order; no slot comes twice, all lie inside. Returns
-    /// when the GPU is done with the buffers. After a fault any part of the slots may be written.
+    /// onto[slots[i]] = values[i] for i < count, in no order, for elements of `width` bytes (1 or 4); no slot
+    /// comes twice, all lie inside. The first call of each width builds its kernel. Returns when the GPU is
+    /// done with the buffers. After a fault any part of the slots may be written.
     virtual Status scatter(Buffer& onto, Buffer& values, Buffer& slots, std::uint32_t count,
                            std::size_t width) noexcept = 0;
 };

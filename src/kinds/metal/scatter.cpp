@@ -98,7 +98,6 @@ void scatter(MetalBlock& onto, std::int64_t base, MetalBlock& values, const Layo
     onto.require_own_process();
     Device& device = onto.device();
     const std::string asked = "scatter of " + std::to_string(mapping.size()) + " values";
-    if (const Status status = device.prepare(width); !status.ok()) raise(status, asked);
     const auto size = static_cast<std::size_t>(mapping.size());
     const Ref<MetalBlock> numbers = MetalBlock::allocate(device, size * sizeof(std::uint32_t), true);
     auto* const slots = reinterpret_cast<std::uint32_t*>(numbers->data());
