@@ -43,7 +43,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 build_files := CMakeLists.txt $(wildcard cmake/*)
 core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
-documents := $(wildcard README.md docs)
 
 .PHONY: run test test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
 .PHONY: lint lint-format lint-python lint-sources lint-docs lint-tidy stubs-check
@@ -58,7 +57,7 @@ test: test-cpp
 test-cpp: $(cpp)/built
 	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
 test-python: $(venv)/installed
-	$(python) -m pytest $(PYTEST_ARGS) tests/python $(documents) --doctest-glob='*.md' --doctest-modules --pyargs carrier_storage
+	$(python) -m pytest $(PYTEST_ARGS) tests/python
 
 include metal.mk
 
