@@ -65,7 +65,7 @@ include metal.mk
 
 $(venv)/tools: pyproject.toml scripts/requirements.py
 	$(PYTHON) -m venv $(venv)
-	$(python) scripts/requirements.py build test cli > $(venv)/requirements.txt
+	$(python) scripts/requirements.py build test cli plot > $(venv)/requirements.txt
 	$(python) -m pip install -q --upgrade pip
 	$(python) -m pip install -q -r $(venv)/requirements.txt
 	touch $@
