@@ -32,3 +32,7 @@
 \bMetal\.__init__$:
     \from typing import SupportsIndex
     def __init__(self, size: SupportsIndex, *, mutable: bool = True, dtype: DType = DType.Float32, empty: bool = False) -> None: ...
+
+# The module's version, which stub generation leaves out.
+carrier_storage._core.__suffix__:
+    __version__: str
