@@ -34,5 +34,5 @@
     def __init__(self, size: SupportsIndex, *, mutable: bool = True, dtype: DType = DType.Float32, empty: bool = False) -> None: ...
 
 # The module's version, which stub generation leaves out.
-carrier_storage._core.__suffix__:
+_core\.__suffix__$:
     __version__: str
