@@ -65,30 +65,6 @@ IntTree convert(nb::handle object, const Rule& rule, int depth) {
     return IntTree(std::move(items));
 }
 
-/// The slot of a tuple or list of small integers in a layout without nesting; negative for any other key, and
-/// for one outside. Runs no user code.
-std::int64_t flat_slot(const Layout& layout, nb::handle key) noexcept {
-#if defined(Py_LIMITED_API)
-    static_cast<void>(layout), static_cast<void>(key);
-    return -1;
-#else
-    PyObject* k = key.ptr();
-    if (!PyTuple_CheckExact(k) && !PyList_CheckExact(k)) return -1;
-    const auto extents = layout.shape().leaves(), steps = layout.stride().leaves();
-    const std::size_t rank = extents.size();
-    const bool is_flat = layout.shape().modes().form().size() == rank + 1 && layout.shape().rank() == rank;
-    if (!is_flat || static_cast<std::size_t>(PySequence_Fast_GET_SIZE(k)) != rank) return -1;
-    std::int64_t slot = 0;
-    for (std::size_t i = 0; i < rank; ++i) {
-        Py_ssize_t coordinate = 0;
-        if (!small_int(PySequence_Fast_ITEMS(k)[i], coordinate)) return -1;
-        if (coordinate < 0 || coordinate >= extents[i]) return -1;
-        slot += coordinate * steps[i];
-    }
-    return slot;
-#endif
-}
-
 }  // namespace
 
 IntTree tree_of(nb::handle object, const char* what) { return convert(object, {what, false}, 0); }
@@ -98,7 +74,6 @@ IntTree key_of(nb::handle object) { return convert(object, {"a layout key", true
 std::int64_t slot_of(const Layout& layout, nb::handle key) {
     Py_ssize_t small = 0;
     if (small_int(key.ptr(), small)) return layout.index(small);
-    if (const std::int64_t slot = flat_slot(layout, key); slot >= 0) return slot;
     const Layout kept = layout;  // user code runs in the key
     return kept.index(key_of(key));
 }
