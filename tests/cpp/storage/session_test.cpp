@@ -165,21 +165,23 @@ TEST_F(Sessions, AChildReadsItsParentsFilesAndChangesNone) {
 
 TEST_F(Sessions, AChildDoesNotKeepItsParentsSessionLocked) {
     int wait[2];
+    int ready[2];
     ASSERT_EQ(::pipe(wait), 0);
-    pid_t grandchild = 0;
+    ASSERT_EQ(::pipe(ready), 0);
     EXPECT_TRUE(in_child([&] {
         file_of(pattern(10)).detach();
-        // Outlives its parent, whose lock must end all the same.
-        grandchild = ::fork();
-        if (grandchild == 0) {
+        char c = 0;
+        // Outlives its parent, whose lock must end all the same, from when the fork has returned there.
+        if (::fork() == 0) {
             ::close(wait[1]);
-            char c;
+            (void)!::write(ready[1], &c, 1);
             (void)!::read(wait[0], &c, 1);
             ::_exit(0);
         }
-        return true;
+        return ::read(ready[0], &c, 1) == 1;
     }));
     EXPECT_EQ(reap_sessions(folder), 1);
+    for (const int end : ready) ::close(end);
     ::close(wait[1]);
     ::close(wait[0]);
 }
