@@ -45,6 +45,7 @@ NB_MODULE(_core, m) {
 #endif
     connect_host();
     register_errors();
+    bind_memory(m);
     bind_dtype(m);
     bind_layout(m);
     bind_carrier(m);

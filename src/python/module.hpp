@@ -11,6 +11,7 @@ namespace carrier::python {
 
 namespace nb = nanobind;
 
+void bind_memory(nb::module_& m);
 void bind_dtype(nb::module_& m);
 void bind_layout(nb::module_& m);
 void bind_carrier(nb::module_& m);
