@@ -69,18 +69,18 @@ Tensor from_subtensors(nb::handle dtype, nb::handle subtensors, nb::handle adjac
     return Tensor::from_subtensors(compound, std::move(parts), std::move(between));
 }
 
-/// The slot of a small integer key where the carrier's memory may be touched at once: the layout has the key,
-/// and no bit of `forbidden` is set. Negative otherwise.
+/// The slot of a key of small integers where the carrier's memory may be touched at once: the layout has the
+/// key, and no bit of `forbidden` is set. Negative otherwise.
 std::int64_t fast_slot(PyObject* self, PyObject* key, std::uint8_t forbidden) {
-    Py_ssize_t logical = 0;
-    if (!nb::inst_ready(self) || !small_int(key, logical)) return -1;
+    if (!nb::inst_ready(self)) return -1;
     const Tensor& tensor = *nb::inst_ptr<Tensor>(self);
     if (!tensor.is_single() || tensor.subtensors().empty()) return -1;
     const Subtensor& part = tensor.subtensors().front();
     const Hot& hot = part.carrier->hot();
-    if (hot.has(forbidden) || logical < 0 || logical >= part.layout.size()) return -1;
-    const std::int64_t slot = part.offset + part.layout.index(logical);
-    return slot < hot.size ? slot : -1;
+    if (hot.has(forbidden)) return -1;
+    const std::int64_t inside = quick_slot(part.layout, key);
+    const std::int64_t slot = part.offset + inside;
+    return inside >= 0 && slot < hot.size ? slot : -1;
 }
 
 Hot& hot_of(PyObject* self) noexcept {

@@ -71,9 +71,29 @@ IntTree tree_of(nb::handle object, const char* what) { return convert(object, {w
 
 IntTree key_of(nb::handle object) { return convert(object, {"a layout key", true}, 0); }
 
+std::int64_t quick_slot(const Layout& layout, PyObject* key) noexcept {
+    Py_ssize_t integer = 0;
+    if (small_int(key, integer)) return integer >= 0 && integer < layout.size() ? layout.index(integer) : -1;
+#if defined(Py_LIMITED_API)
+    return -1;
+#else
+    if (!PyTuple_CheckExact(key) && !PyList_CheckExact(key)) return -1;
+    const auto extents = layout.shape().leaves(), steps = layout.stride().leaves();
+    const std::size_t rank = extents.size();
+    const bool is_flat = layout.shape().rank() == rank && layout.shape().modes().form().size() == rank + 1;
+    if (!is_flat || static_cast<std::size_t>(PySequence_Fast_GET_SIZE(key)) != rank) return -1;
+    std::int64_t slot = 0;
+    for (std::size_t i = 0; i < rank; ++i) {
+        if (!small_int(PySequence_Fast_ITEMS(key)[i], integer)) return -1;
+        if (integer < 0 || integer >= extents[i]) return -1;
+        slot += integer * steps[i];
+    }
+    return slot;
+#endif
+}
+
 std::int64_t slot_of(const Layout& layout, nb::handle key) {
-    Py_ssize_t small = 0;
-    if (small_int(key.ptr(), small)) return layout.index(small);
+    if (const std::int64_t slot = quick_slot(layout, key.ptr()); slot >= 0) return slot;
     const Layout kept = layout;  // user code runs in the key
     return kept.index(key_of(key));
 }

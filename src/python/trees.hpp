@@ -21,6 +21,9 @@ IntTree tree_of(nb::handle object, const char* what);
 IntTree key_of(nb::handle object);
 /// The slot that a key names. TypeError, ValueError (outside the layout, nested otherwise).
 std::int64_t slot_of(const Layout& layout, nb::handle key);
+/// The same for a small integer, or a tuple or list of them in a layout without nesting; negative for any
+/// other key and for one outside the layout. Runs no user code.
+std::int64_t quick_slot(const Layout& layout, PyObject* key) noexcept;
 /// A tree as Python has it: an int, or a list of trees.
 nb::object object_of(const IntTree& tree);
 

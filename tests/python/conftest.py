@@ -5,6 +5,11 @@
 import gc
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is no test's business: machines are busy, and a sanitizer slows everything down.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture
