@@ -9,6 +9,7 @@
 #include "carrier/layout.hpp"
 #include "carrier/ownership.hpp"
 #include "carrier/tensor.hpp"
+#include "python/buffers.hpp"
 #include "python/collect.hpp"
 #include "python/convert.hpp"
 #include "python/factories.hpp"
@@ -90,13 +91,10 @@ std::string represent(nb::handle self) {
 }
 
 PyType_Slot carrier_slots[] = {
-    {Py_mp_subscript, slot(get_item)},
-    {Py_mp_ass_subscript, slot(set_item)},
-    {Py_mp_length, slot(length)},
-    {Py_tp_iter, slot(iterate)},
-    {Py_tp_traverse, slot(traverse_type)},
-    {Py_tp_methods, open_methods},
-    {0, nullptr},
+    {Py_mp_subscript, slot(get_item)},   {Py_mp_ass_subscript, slot(set_item)},
+    {Py_mp_length, slot(length)},        {Py_tp_iter, slot(iterate)},
+    {Py_bf_getbuffer, slot(get_buffer)}, {Py_tp_traverse, slot(traverse_type)},
+    {Py_tp_methods, open_methods},       {0, nullptr},
 };
 
 constexpr const char* kClass =

@@ -57,6 +57,10 @@ NB_MODULE(_core, m) {
     bind_metal(m);
     bind_evictable(m);
     bind_storage_functions(m);
+    bind_arrays(m);
+    bind_edit(m);
+    bind_dlpack(m);
+    bind_foreign(m);
     register_exit(m);
     publish(m);
     m.def("_live", &live, nanobind::sig("def _live() -> dict[str, int]"));

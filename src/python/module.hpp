@@ -23,6 +23,10 @@ void bind_file_backed(nb::module_& m);
 void bind_metal(nb::module_& m);
 void bind_evictable(nb::module_& m);
 void bind_storage_functions(nb::module_& m);
+void bind_arrays(nb::module_& m);
+void bind_edit(nb::module_& m);
+void bind_dlpack(nb::module_& m);
+void bind_foreign(nb::module_& m);
 
 /// Gives the library its view of the interpreter: lock, signals, references, temporary folder
 /// (carrier/host.hpp).

@@ -40,6 +40,12 @@ constexpr std::array kGuarded{
     Guarded{"increment_version", nullptr},
     Guarded{"__len__", nullptr},
     Guarded{"__iter__", nullptr},
+    Guarded{"edit", nullptr},
+    Guarded{"numpy", nullptr},
+    Guarded{"__array__", nullptr},
+    Guarded{"__buffer__", nullptr},
+    Guarded{"__dlpack__", nullptr},
+    Guarded{"__dlpack_device__", nullptr},
 };
 
 /// What Carrier itself has under each guarded name, in the order of the table; Carrier lives as long as the
