@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "carrier/carrier.hpp"
 #include "carrier/errors.hpp"
@@ -11,6 +10,7 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/slotwise.hpp"
 #include "carrier/undo.hpp"
 
 namespace carrier {
@@ -49,14 +49,26 @@ void write_block(Block& block, std::size_t offset, std::span<const std::byte> sl
     undo.forget();
 }
 
-void write_slots(Carrier& c, std::int64_t start, std::span<const std::byte> slots) {
-    const Encoding encoding = c.hot().encoding;
+/// Repeats one pattern, which for memory stays in the nearest cache.
+void fill_block(Block& block, std::size_t offset, std::size_t bytes, Encoding encoding, Scalar slot) {
+    constexpr std::size_t kPattern = std::size_t{16} << 10;
+    const std::size_t step = block.data() != nullptr ? kPattern : kChunkBytes;
     const std::size_t width = slot_bytes(encoding);
-    SlotUndo undo(c, slots.size() / width);
-    for (std::size_t i = 0; i < slots.size() / width; ++i)
-        undo.set(start + static_cast<std::int64_t>(i),
-                 to_value(encoding, load_slot(encoding, &slots[i * width])));
+    const Ref<HostBlock> pattern = HostBlock::allocate(std::min(bytes, step), Fill::none);
+    for (std::size_t at = 0; at < pattern->size(); at += width)
+        store_slot(encoding, pattern->data() + at, slot);
+    BlockUndo undo(block, offset, block.data() == nullptr ? bytes : 0);
+    for (std::size_t done = 0; done < bytes; done += step) {
+        const std::span<const std::byte> run(pattern->data(), std::min(step, bytes - done));
+        if (block.data() == nullptr) undo.save(run.size());
+        block.write(offset + done, run);
+    }
     undo.forget();
+}
+
+/// One slot after the other, from `start` on.
+auto counter(std::int64_t start) noexcept {
+    return [start]() mutable { return start++; };
 }
 
 }  // namespace
@@ -103,9 +115,7 @@ void Carrier::read(std::int64_t start, std::int64_t stop, std::span<std::byte> i
         });
         return;
     }
-    for (std::int64_t i = start; i < stop; ++i)
-        store_slot(encoding, &into[static_cast<std::size_t>(i - start) * width],
-                   normalize(encoding, do_get(i)));
+    read_slots(*this, check, counter(start), into);
 }
 
 void Carrier::write(std::int64_t start, std::span<const std::byte> slots) {
@@ -131,7 +141,7 @@ void Carrier::write(std::int64_t start, std::span<const std::byte> slots) {
         on_block(*this, slots.size(), check,
                  [&](Block& block) { write_block(block, static_cast<std::size_t>(start) * width, slots); });
     else
-        write_slots(*this, start, slots);
+        write_slots(*this, check, counter(start), slots);
     ++hot_.version;
 }
 
@@ -148,25 +158,12 @@ void Carrier::fill(const Value& value, std::int64_t start, std::int64_t stop) {
         check_mutable();
         require_range(start, stop);
     };
-    const Ref<HostBlock> pattern = HostBlock::allocate(std::min(bytes, std::size_t{1} << 16), Fill::none);
-    for (std::size_t i = 0; i < pattern->size(); i += width) store_slot(encoding, pattern->data() + i, slot);
-    const std::span<const std::byte> run(pattern->data(), pattern->size());
-    if (do_block()) {
-        const std::size_t offset = static_cast<std::size_t>(start) * width;
+    if (do_block())
         on_block(*this, bytes, check, [&](Block& block) {
-            BlockUndo undo(block, offset, block.data() == nullptr ? bytes : 0);
-            for (std::size_t done = 0; done < bytes; done += run.size()) {
-                const std::size_t n = std::min(run.size(), bytes - done);
-                if (block.data() == nullptr) undo.save(n);
-                block.write(offset + done, run.first(n));
-            }
-            undo.forget();
+            fill_block(block, static_cast<std::size_t>(start) * width, bytes, encoding, slot);
         });
-    } else {
-        SlotUndo undo(*this, static_cast<std::size_t>(stop - start));
-        for (std::int64_t i = start; i < stop; ++i) undo.set(i, to_value(encoding, slot));
-        undo.forget();
-    }
+    else
+        fill_slots(*this, check, counter(start), stop - start, slot);
     ++hot_.version;
 }
 

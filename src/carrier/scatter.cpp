@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright carrier-storage contributors
 
-#include <functional>
 #include <vector>
 
 #include "carrier/carrier.hpp"
@@ -9,6 +8,7 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/subtensor_span.hpp"
 #include "carrier/tensor.hpp"
 #include "carrier/undo.hpp"
 #include "layout/plan.hpp"
@@ -39,10 +39,6 @@ struct Staged {
     bool dense = false;
 };
 
-std::size_t bytes_of(std::int64_t slots, Encoding encoding) noexcept {
-    return static_cast<std::size_t>(slots) * slot_bytes(encoding);
-}
-
 Staged stage_values(const Subtensor& from, Encoding encoding) {
     const std::int64_t n = from.layout.size();
     const std::size_t width = slot_bytes(encoding);
@@ -55,18 +51,9 @@ Staged stage_values(const Subtensor& from, Encoding encoding) {
 
 /// The source's bytes in host memory. A file's are read over the span that the layout reaches.
 Staged stage(const Subtensor& from, Encoding encoding) {
-    const Ref<Block> block = Inner::block(*from.carrier);
-    if (!block) return stage_values(from, encoding);
-    const std::size_t offset = bytes_of(from.offset, encoding);
-    if (block->data() != nullptr) return {block, block->data() + offset, false};
-    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(from.layout.cosize(), encoding), Fill::none);
-    block->read(offset, {copy->data(), copy->size()});
-    return {Ref<Block>(copy), copy->data(), false};
-}
-
-bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) noexcept {
-    const std::less<const std::byte*> before;
-    return before(a, b + b_bytes) && before(b, a + a_bytes);
+    if (!Inner::block(*from.carrier)) return stage_values(from, encoding);
+    const SubtensorSpan span = span_of(from, encoding);
+    return {span.block, span.begin, false};
 }
 
 void scatter_by_slots(Carrier& onto, const Subtensor& from, std::int64_t base, const Layout& mapping) {
@@ -108,9 +95,7 @@ void Carrier::check_scatter(const Tensor& source, const Tensor& onto, const Layo
         throw IndexError("scatter would write up to slot " + std::to_string(to.offset) + " + " +
                          std::to_string(offset) + " + " + std::to_string(reach - 1) + "; the " + kind() +
                          " carrier has " + std::to_string(slots) + " slots");
-    const std::int64_t there = from.carrier->size();
-    if (from.layout.cosize() > there || from.offset > there - from.layout.cosize())
-        throw IndexError("the source reaches beyond the " + std::to_string(there) + " slots of its carrier");
+    require_reach(from, "the source");
     if (!scatters_into(from.carrier->dtype(), dtype()))
         throw TypeError("values of dtype " + from.carrier->dtype().name() + " do not scatter into dtype " +
                         dtype().name() + "; equal dtypes do, and Int32 or Bool into Float32");

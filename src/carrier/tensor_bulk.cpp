@@ -7,9 +7,11 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/slotwise.hpp"
+#include "carrier/subtensor_span.hpp"
 #include "carrier/tensor.hpp"
-#include "carrier/undo.hpp"
 #include "layout/plan.hpp"
+#include "layout/slot_walk.hpp"
 
 namespace carrier {
 
@@ -22,41 +24,28 @@ Encoding encoding_with_bytes(const Carrier& c) {
     return encoding;
 }
 
-std::size_t bytes_of(std::int64_t slots, std::size_t width) noexcept {
-    return static_cast<std::size_t>(slots) * width;
+/// The carrier's slots of logical indices from `start` on.
+auto slots_from(const Subtensor& s, std::int64_t start) {
+    return [walk = SlotWalk(s.layout, start), offset = s.offset]() mutable { return offset + walk(); };
 }
 
-/// The slots that a layout reaches, as memory: the carrier's own, or a copy that may be written back.
-struct Span {
-    Ref<Block> block;
-    std::byte* base = nullptr;
-    bool copied = false;
-};
-
-Span span_of(const Subtensor& s, std::size_t width) {
-    const Ref<Block> block = Inner::block(*s.carrier);
-    const std::size_t offset = bytes_of(s.offset, width);
-    if (block->data() != nullptr) return {block, block->data() + offset, false};
-    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(s.layout.cosize(), width), Fill::none);
-    block->read(offset, {copy->data(), copy->size()});
-    return {Ref<Block>(copy), copy->data(), true};
-}
-
-void check_reach(const Subtensor& s) {
-    const std::int64_t size = s.carrier->size();
-    if (s.layout.cosize() > size || s.offset > size - s.layout.cosize())
-        throw IndexError("the Tensor reaches beyond the " + std::to_string(size) + " slots of its carrier");
-}
-
-/// Runs `work` over the whole Tensor's slots; the carrier is busy meanwhile and the host's lock given up.
+/// Runs `work` on the span of logical indices [start, stop). Bulk has the carrier busy meanwhile and the
+/// host's lock given up.
 template <class Check, class Work>
-void on_span(const Subtensor& s, std::size_t width, const Check& check, const Work& work) {
+void on_span(const Subtensor& s, Encoding encoding, std::int64_t start, std::int64_t stop, const Check& check,
+             const Work& work) {
     check();
-    if (bytes_of(s.layout.cosize(), width) <= kInlineBytes) return work(span_of(s, width));
+    if (bytes_of(s.layout.cosize(), encoding) <= kInlineBytes)
+        return work(span_of(s, encoding, start, stop));
     const Exclusive exclusive({s.carrier.get()});
     check();
     const Unlocked unlocked;
-    work(span_of(s, width));
+    work(span_of(s, encoding, start, stop));
+}
+
+/// Writes a copied span back.
+void write_back(const Subtensor& s, const SubtensorSpan& span) {
+    if (span.copied) Inner::overwrite(*s.carrier, span.offset, {span.begin, span.bytes});
 }
 
 }  // namespace
@@ -74,27 +63,23 @@ void Tensor::read(std::int64_t start, std::int64_t stop, std::span<std::byte> in
     require_range(start, stop);
     const Encoding encoding = encoding_with_bytes(*s.carrier);
     const std::size_t width = slot_bytes(encoding);
-    if (into.size() != bytes_of(stop - start, width))
+    if (into.size() != bytes_of(stop - start, encoding))
         throw ValueError(std::to_string(stop - start) + " values need " +
-                         std::to_string(bytes_of(stop - start, width)) + " bytes; got room for " +
+                         std::to_string(bytes_of(stop - start, encoding)) + " bytes; got room for " +
                          std::to_string(into.size()));
-    if (!Inner::block(*s.carrier)) {
-        for (std::int64_t i = start; i < stop; ++i)
-            store_slot(encoding, &into[bytes_of(i - start, width)],
-                       normalize(encoding, s.carrier->get_value(s.offset + s.layout.index(i))));
-        return;
-    }
     const auto check = [&] {
         Inner::check_live(*s.carrier);
-        check_reach(s);
+        require_reach(s, "the Tensor");
     };
+    if (start == stop) return check();
+    if (!Inner::block(*s.carrier)) return read_slots(*s.carrier, check, slots_from(s, start), into);
     const Conversion convert = encoding == Encoding::bool8 ? Conversion::bool_to_bool : Conversion::none;
-    on_span(s, width, check, [&](const Span& span) {
+    on_span(s, encoding, start, stop, check, [&](const SubtensorSpan& span) {
         if (stop - start == size())
-            return CopyPlan::gather(s.layout, width, convert).run(span.base, into.data());
-        for (std::int64_t i = start; i < stop; ++i)
-            store_slot(encoding, &into[bytes_of(i - start, width)],
-                       load_slot(encoding, span.base + bytes_of(s.layout.index(i), width)));
+            return CopyPlan::gather(s.layout, width, convert).run(span.begin, into.data());
+        SlotWalk walk(s.layout, start);
+        for (std::size_t at = 0; at < into.size(); at += width)
+            store_slot(encoding, &into[at], load_slot(encoding, span.at(walk(), encoding)));
     });
 }
 
@@ -106,35 +91,33 @@ void Tensor::write(std::int64_t start, std::span<const std::byte> slots) {
     const auto count = static_cast<std::int64_t>(slots.size() / width);
     const std::int64_t stop = start < 0 || start > size() ? start : start + count;
     require_range(start, stop);
-    if (count == 0) return;
     const auto check = [&] {
         Inner::check_mutable(*s.carrier);
-        check_reach(s);
+        require_reach(s, "the Tensor");
     };
+    if (count == 0) return check();
     if (!Inner::block(*s.carrier)) {
-        check();
-        SlotUndo undo(*s.carrier, static_cast<std::size_t>(count));
-        for (std::int64_t i = start; i < stop; ++i)
-            undo.set(s.offset + s.layout.index(i),
-                     to_value(encoding, load_slot(encoding, &slots[bytes_of(i - start, width)])));
-        undo.forget();
-        s.carrier->hot().version += 1;
-        return;
+        write_slots(*s.carrier, check, slots_from(s, start), slots);
+    } else {
+        on_span(s, encoding, start, stop, check, [&](const SubtensorSpan& span) {
+            // The caller's slots may lie in the carrier's own memory: they are read as they were.
+            Ref<HostBlock> snapshot;
+            const std::byte* values = slots.data();
+            if (overlap(values, slots.size(), span.begin, span.bytes)) {
+                snapshot = HostBlock::allocate(slots.size(), Fill::none);
+                std::memcpy(snapshot->data(), values, slots.size());
+                values = snapshot->data();
+            }
+            if (count == size()) {
+                CopyPlan::spread(s.layout, width).run(values, span.begin);
+            } else {
+                SlotWalk walk(s.layout, start);
+                for (std::int64_t i = 0; i < count; ++i)
+                    std::memcpy(span.at(walk(), encoding), values + bytes_of(i, encoding), width);
+            }
+            write_back(s, span);
+        });
     }
-    on_span(s, width, check, [&](const Span& span) {
-        // The caller's slots may lie in the carrier's own memory: they are read as they were.
-        const Ref<HostBlock> snapshot = HostBlock::allocate(slots.size(), Fill::none);
-        std::memcpy(snapshot->data(), slots.data(), slots.size());
-        if (count == size())
-            CopyPlan::spread(s.layout, width).run(snapshot->data(), span.base);
-        else
-            for (std::int64_t i = start; i < stop; ++i)
-                std::memcpy(span.base + bytes_of(s.layout.index(i), width),
-                            snapshot->data() + bytes_of(i - start, width), width);
-        if (!span.copied) return;
-        Inner::overwrite(*s.carrier, bytes_of(s.offset, width),
-                         {span.base, bytes_of(s.layout.cosize(), width)});
-    });
     s.carrier->hot().version += 1;
 }
 
@@ -144,11 +127,28 @@ void Tensor::fill(const Value& value, std::int64_t start, std::int64_t stop) {
     require_range(start, stop);
     const Encoding encoding = encoding_with_bytes(*s.carrier);
     const Scalar slot = normalize(encoding, value);
-    const std::size_t width = slot_bytes(encoding);
-    const Ref<HostBlock> values = HostBlock::allocate(bytes_of(stop - start, width), Fill::none);
-    for (std::int64_t i = 0; i < stop - start; ++i)
-        store_slot(encoding, values->data() + bytes_of(i, width), slot);
-    write(start, {values->data(), values->size()});
+    const auto check = [&] {
+        Inner::check_mutable(*s.carrier);
+        require_reach(s, "the Tensor");
+    };
+    if (start == stop) return check();
+    if (!Inner::block(*s.carrier)) {
+        fill_slots(*s.carrier, check, slots_from(s, start), stop - start, slot);
+    } else {
+        on_span(s, encoding, start, stop, check, [&](const SubtensorSpan& span) {
+            if (stop - start == size()) {
+                std::byte one[4];
+                store_slot(encoding, one, slot);
+                CopyPlan::repeat(s.layout, slot_bytes(encoding)).run(one, span.begin);
+            } else {
+                SlotWalk walk(s.layout, start);
+                for (std::int64_t i = start; i < stop; ++i)
+                    store_slot(encoding, span.at(walk(), encoding), slot);
+            }
+            write_back(s, span);
+        });
+    }
+    s.carrier->hot().version += 1;
 }
 
 }  // namespace carrier

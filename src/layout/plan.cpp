@@ -83,13 +83,12 @@ class Draft {
 }  // namespace
 
 CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* destination, std::size_t width,
-                   Conversion conversion) noexcept
+                   Conversion conversion, std::int64_t dense) noexcept
     : width_(static_cast<std::uint8_t>(width)), conversion_(conversion) {
     const auto extents = shape.leaves();
     const std::int64_t* from = source != nullptr ? source->stride().leaves().data() : nullptr;
     const std::int64_t* to = destination != nullptr ? destination->stride().leaves().data() : nullptr;
     Draft logical;
-    std::int64_t dense = 1;
     for (std::size_t i = 0; i < extents.size(); ++i) {
         const std::int64_t extent = extents[i];
         const std::int64_t from_step = from != nullptr ? from[i] : dense;

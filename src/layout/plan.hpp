@@ -62,6 +62,11 @@ class CopyPlan {
         return {destination.shape(), nullptr, &destination, width, conversion};
     }
 
+    /// One element, at the source's address, into every slot.
+    static CopyPlan repeat(const Layout& destination, std::size_t width) noexcept {
+        return {destination.shape(), nullptr, &destination, width, Conversion::none, 0};
+    }
+
     void run(const std::byte* source, std::byte* destination,
              const Tuning& tuning = Tuning::best()) const noexcept;
 
@@ -72,8 +77,9 @@ class CopyPlan {
     bool is_tiled() const noexcept { return tiled_; }
 
   private:
+    /// A side without a layout is a dense array, whose first step is `dense`: 0 for a single element.
     CopyPlan(const Shape& shape, const Layout* source, const Layout* destination, std::size_t width,
-             Conversion conversion) noexcept;
+             Conversion conversion, std::int64_t dense = 1) noexcept;
 
     std::size_t count_ = 0;
     std::int64_t from_ = 0;

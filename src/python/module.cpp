@@ -61,6 +61,7 @@ NB_MODULE(_core, m) {
     bind_edit(m);
     bind_dlpack(m);
     bind_foreign(m);
+    bind_bulk(m);
     register_exit(m);
     publish(m);
     m.def("_live", &live, nanobind::sig("def _live() -> dict[str, int]"));
