@@ -35,8 +35,7 @@ template <class Check, class Work>
 void on_span(const Subtensor& s, Encoding encoding, std::int64_t start, std::int64_t stop, const Check& check,
              const Work& work) {
     check();
-    if (bytes_of(s.layout.cosize(), encoding) <= kInlineBytes)
-        return work(span_of(s, encoding, start, stop));
+    if (bytes_of(s.layout.cosize(), encoding) <= kInlineBytes) return work(span_of(s, encoding, start, stop));
     const Exclusive exclusive({s.carrier.get()});
     check();
     const Unlocked unlocked;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "carrier/cpu.hpp"
 #include "carrier/edit.hpp"
 #include "carrier/errors.hpp"
 #include "carrier/layout.hpp"
@@ -101,6 +102,37 @@ TEST_P(BulkAccess, TensorsCountInLogicalOrder) {
     EXPECT_EQ(all, (std::vector<std::int32_t>{9, 2, 3, 4, 50, 60}));
     EXPECT_EQ(c->version(), 3U);
     EXPECT_THROW(t.write(5, bytes({1, 2})), IndexError);
+}
+
+TEST_P(BulkAccess, TensorsFillWholeAndInPart) {
+    const Ref<Carrier> c = fresh(9);
+    Tensor t(c, 1, Layout(Shape{2, 3}, Stride{1, 3}));
+    t.fill(Value(4), 0, 6);
+    EXPECT_EQ(read_all(*c), (std::vector<std::int32_t>{0, 4, 4, 0, 4, 4, 0, 4, 4}));
+    t.fill(Value(5), 3, 5);
+    EXPECT_EQ(read_all(*c), (std::vector<std::int32_t>{0, 4, 4, 0, 4, 5, 0, 5, 4}));
+    EXPECT_EQ(c->version(), 2U);
+    t.fill(Value(6), 2, 2);
+    t.write(6, {});
+    EXPECT_EQ(c->version(), 2U);
+    EXPECT_THROW(t.fill(Value(6), 2, 7), IndexError);
+}
+
+TEST(BulkOverlap, TensorsReadTheirOwnMemoryAsItWas) {
+    for (const std::int64_t size : {std::int64_t{6}, std::int64_t{60'000}}) {
+        const auto c = make<CPU>(size, DType::Int32());
+        std::vector<std::int32_t> values(static_cast<std::size_t>(size));
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int32_t>(i);
+        c->write(0, bytes(values));
+        Tensor t(c, 0, Layout(Shape{2, size / 2}, Stride{size / 2, 1}));
+        const auto* own = reinterpret_cast<const std::byte*>(c->pointer());
+        t.write(0, {own, static_cast<std::size_t>(size) * 4});
+        std::vector<std::int32_t> read(values.size());
+        t.read(0, size, std::as_writable_bytes(std::span(read)));
+        EXPECT_EQ(read, values);
+        t.write(1, {own, static_cast<std::size_t>(size - 1) * 4});
+        EXPECT_EQ(c->version(), 3U);
+    }
 }
 
 TEST_P(BulkAccess, EditsCountAtBothEndsAndShutOthersOut) {

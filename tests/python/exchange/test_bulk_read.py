@@ -21,16 +21,16 @@ OUTSIDE = [(-1, 3), (0, 9), (9, 9), (5, 4), (8, 7), (0, -1), (2**70, 2**70), (-(
 
 
 @each()
-@pytest.mark.parametrize(("start", "stop"), RANGES)
-def test_a_range_reads_as_the_slots_do(cell: Cell, start, stop):
+def test_a_range_reads_as_the_slots_do(cell: Cell):
     """`read(start, stop)`: a one-dimensional memoryview with the dtype's format and the slots' values."""
     c = cell.make(8)
     before = state(c)
-    view = c.read(start, stop)
-    assert type(view) is memoryview
-    assert (view.format, view.ndim, len(view)) == (FORMATS[cell.dtype], 1, stop - start)
-    assert view.contiguous and view.nbytes == len(view) * view.itemsize
-    assert repr(view.tolist()) == repr(cell.samples(8)[start:stop])
+    for start, stop in RANGES:
+        view = c.read(start, stop)
+        assert type(view) is memoryview
+        assert (view.format, view.ndim, len(view)) == (FORMATS[cell.dtype], 1, stop - start)
+        assert view.contiguous and view.nbytes == len(view) * view.itemsize
+        assert repr(view.tolist()) == repr(cell.samples(8)[start:stop])
     assert state(c) == before
 
 
@@ -69,12 +69,12 @@ def test_large_ranges(cell: Cell):
 
 
 @each()
-@pytest.mark.parametrize(("start", "stop"), OUTSIDE)
-def test_a_range_outside_is_an_index_error(cell: Cell, start, stop):
+def test_a_range_outside_is_an_index_error(cell: Cell):
     """Never clamped, and negative numbers do not count from the end."""
     c = cell.make(8)
-    with pytest.raises(IndexError, match="range"):
-        c.read(start, stop)
+    for start, stop in OUTSIDE:
+        with pytest.raises(IndexError, match="range"):
+            c.read(start, stop)
 
 
 @each()
@@ -125,15 +125,15 @@ def test_owned_and_immutable_carriers_can_be_read(cell: Cell):
 
 
 @each()
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
-def test_tolist_is_the_list_of_the_values(cell: Cell, count):
+def test_tolist_is_the_list_of_the_values(cell: Cell):
     """`c.tolist()` is `list(c)`: equal values of the exact types, NaN, -0.0 and subnormals included."""
-    c = cell.make(count)
-    made = c.tolist()
-    assert type(made) is list and repr(made) == repr(list(c)) == repr(cell.samples(count))
-    assert {type(v) for v in made} <= {cell.type}
-    made.append(None)
-    assert len(c.tolist()) == count
+    for count in (0, 1, 2, 7, 40):
+        c = cell.make(count)
+        made = c.tolist()
+        assert type(made) is list and repr(made) == repr(list(c)) == repr(cell.samples(count))
+        assert {type(v) for v in made} <= {cell.type}
+        made.append(None)
+        assert len(c.tolist()) == count
 
 
 @each(dtypes=(F32,))
@@ -169,7 +169,7 @@ def test_a_dtype_without_bytes():
     assert c.tolist() == list(c) == [1, "two", None]
 
 
-class Boom(Exception):
+class BoomError(Exception):
     pass
 
 
@@ -188,11 +188,11 @@ class Odd(LeastCarrier):
 
 def test_a_hook_that_raises():
     def fail(_):
-        raise Boom
+        raise BoomError
 
     for call in (lambda c: c.read(), lambda c: c.tolist()):
         c = Odd([1.0, 2.0, 3.0, 4.0], fail)
-        with pytest.raises(Boom):
+        with pytest.raises(BoomError):
             call(c)
         assert c.version == 0 and c.read(0, 2).tolist() == [1.0, 2.0]
 
