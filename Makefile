@@ -7,6 +7,7 @@
 #   make metal-stand-in   a Python in build/metal-stand-in where Metal works without a Mac; make test-metal tests it
 #   make test-asan    the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-tsan    the same tests under ThreadSanitizer
+#   make fuzz         fuzzers, a minute each; make fuzz-check the same inputs every time
 #   make lint         formatting, clang-tidy, ruff, types, floors, documentation
 #   make format       formats everything
 #   make bench        benchmarks; bench-cpp and bench-python alone
@@ -60,6 +61,7 @@ test-python: $(venv)/installed
 	$(python) -m pytest $(PYTEST_ARGS) tests/python
 
 include metal.mk
+include fuzz.mk
 
 # ---- tools and builds ---------------------------------------------------------------------------------------------------
 
@@ -115,7 +117,7 @@ $(sanitized)-%/built: $(venv)/installed $(deps)/ready $(metal_ready) $(metal_tes
 
 # ---- checks -------------------------------------------------------------------------------------------------------------
 
-cxx_files = $(shell find include src tests/cpp bench examples -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+cxx_files = $(shell find include src tests/cpp tests/fuzz bench examples -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 python_files := $(wildcard python tests/python bench examples scripts docs)
 
 lint: lint-format lint-python lint-sources lint-docs stubs-check lint-tidy

@@ -70,6 +70,8 @@ class CARRIER_API Evictable final : public Carrier {
     struct Unchecked {};
     /// A fresh hierarchy of fresh tiers: the primary may be empty.
     Evictable(Unchecked, Ref<Carrier> primary, Ref<Carrier> secondary, bool writable);
+    /// A fresh promoted hierarchy over a fresh primary, with an empty secondary of this one's kind.
+    Ref<Carrier> over(Ref<Carrier> primary, bool writable) const;
     void own(Tier& tier, Ref<Carrier> carrier) noexcept;
     void disown(Tier& tier) noexcept;
     void expose_primary() noexcept;

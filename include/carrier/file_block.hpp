@@ -48,7 +48,7 @@ class CARRIER_API FileBlock final : public Block {
     /// OsError (EIO) when the file was cut short, rather than a hole filled with zeros.
     void write(std::size_t offset, std::span<const std::byte> from) override;
 
-    /// Extends to `bytes` (not less than now) with zeros. Space is reserved first, so that a full disk is
+    /// Extends to `bytes` (not less than now) with zeros. Their space is taken first, so that a full disk is
     /// reported here and changes neither size nor disk blocks. Growth by more than `kSparse` bytes on a disk
     /// that has twice as much room stays sparse instead: it takes blocks as they are written.
     void grow(std::size_t bytes);

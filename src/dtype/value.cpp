@@ -27,8 +27,8 @@ const char* word(const Value& value) noexcept {
     }
 }
 
-[[noreturn]] void refuse(const char* dtype, const char* takes, const Value& value) {
-    throw TypeError(std::string("a ") + dtype + " slot takes " + takes + ", not " + word(value));
+[[noreturn]] void refuse(const char* a_dtype, const char* takes, const Value& value) {
+    throw TypeError(std::string(a_dtype) + " slot takes " + takes + ", not " + word(value));
 }
 
 float to_float32(const Value& value) {
@@ -40,12 +40,12 @@ float to_float32(const Value& value) {
         case Value::Kind::boolean:
             return value.boolean() ? 1.0F : 0.0F;
         default:
-            refuse("Float32", "a number or a boolean", value);
+            refuse("a Float32", "a number or a boolean", value);
     }
 }
 
 std::int32_t to_int32(const Value& value) {
-    if (value.kind() != Value::Kind::integer) refuse("Int32", "an integer", value);
+    if (value.kind() != Value::Kind::integer) refuse("an Int32", "an integer", value);
     const std::int64_t v = value.integer();
     if (v < std::numeric_limits<std::int32_t>::min() || v > std::numeric_limits<std::int32_t>::max())
         throw OverflowError("an Int32 slot takes integers in [-2147483648, 2147483647], not " +
@@ -65,7 +65,7 @@ Scalar normalize(Encoding encoding, const Value& value) {
             s.int32 = to_int32(value);
             return s;
         case Encoding::bool8:
-            if (value.kind() != Value::Kind::boolean) refuse("Bool", "a boolean", value);
+            if (value.kind() != Value::Kind::boolean) refuse("a Bool", "a boolean", value);
             s.bool8 = value.boolean();
             return s;
         case Encoding::opaque:

@@ -17,7 +17,7 @@ namespace {
 
 void check_tier(const Carrier& tier, const char* name) {
     Exclusive::wait_for(tier);
-    const std::string who = std::string("the ") + name + " tier, a " + tier.kind() + " carrier, ";
+    const std::string who = std::string("the ") + name + " tier (" + tier.kind() + ") ";
     if (tier.is_released()) throw StateError(who + "has been released; a hierarchy needs live tiers");
     if (tier.is_owned()) throw StateError(who + "is owned already; a hierarchy owns its tiers exclusively");
     if (tier.hot().has(Hot::kEdited)) throw StateError(who + "is being edited; compose after the edit ends");
@@ -72,13 +72,12 @@ Evictable::Evictable(Ref<Carrier> primary, Ref<Carrier> secondary) {
         throw TypeError("both tiers must hold one dtype; the primary holds " + primary->dtype().name() +
                         ", the secondary " + secondary->dtype().name());
     if (!secondary->is_mutable())
-        throw StateError("the secondary tier, a " + secondary->kind() +
-                         " carrier, is not mutable; values could not be evicted to it");
+        throw StateError("the secondary tier (" + secondary->kind() +
+                         ") is not mutable; values could not be evicted to it");
     if (primary->size() == 0)
-        throw ValueError("the primary tier, a " + primary->kind() +
-                         " carrier, is empty; it needs at least one slot");
+        throw ValueError("the primary tier (" + primary->kind() + ") is empty; it needs at least one slot");
     if (!secondary->supports_storage_dtype(primary->dtype()))
-        throw ValueError("the secondary tier, a " + secondary->kind() + " carrier, cannot hold " +
+        throw ValueError("the secondary tier (" + secondary->kind() + ") cannot hold " +
                          primary->dtype().name());
     describe_storage(primary->dtype(), primary->is_mutable());
     // The answers above may have come from hooks: look once more before claiming.
@@ -157,21 +156,20 @@ void Evictable::do_set(std::int64_t index, const Value& value) {
     Inner::set(*primary_.carrier, index, value);
 }
 
-Ref<Carrier> Evictable::do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
-                                         bool empty) const {
-    Ref<Carrier> primary = Inner::allocate(prototype(primary_), size, writable, dtype, empty);
+Ref<Carrier> Evictable::over(Ref<Carrier> primary, bool writable) const {
     Provisional provisional(primary.get());
-    Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
+    Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, primary->dtype(), false);
     provisional.keep();
     return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
 }
 
+Ref<Carrier> Evictable::do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
+                                         bool empty) const {
+    return over(Inner::allocate(prototype(primary_), size, writable, dtype, empty), writable);
+}
+
 Ref<Carrier> Evictable::do_provision(std::int64_t size, bool writable, const DType& dtype) const {
-    Ref<Carrier> primary = Inner::provision(prototype(primary_), size, writable, dtype);
-    Provisional provisional(primary.get());
-    Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
-    provisional.keep();
-    return Ref<Carrier>(new Evictable(Unchecked{}, std::move(primary), std::move(secondary), writable));
+    return over(Inner::provision(prototype(primary_), size, writable, dtype), writable);
 }
 
 /// Fills a fresh primary, then puts a fresh empty secondary under it.

@@ -35,12 +35,14 @@ nb::object checked(PyObject* result) {
     return nb::steal(result);
 }
 
-[[noreturn]] void refuse(const char* dtype, const char* takes, nb::handle object) {
-    throw TypeError(std::string("a ") + dtype + " slot takes " + takes + ", not " + class_name(object));
+[[noreturn]] void refuse(const char* a_dtype, const char* takes, nb::handle object) {
+    throw TypeError(std::string(a_dtype) + " slot takes " + takes + ", not " + class_name(object));
 }
 
-[[noreturn]] void refuse_float32(nb::handle object) { refuse("Float32", "a real number or a bool", object); }
-[[noreturn]] void refuse_int32(nb::handle object) { refuse("Int32", "an int", object); }
+[[noreturn]] void refuse_float32(nb::handle object) {
+    refuse("a Float32", "a real number or a bool", object);
+}
+[[noreturn]] void refuse_int32(nb::handle object) { refuse("an Int32", "an int", object); }
 
 // ---- NumPy's types, told apart by name: NumPy may be absent, and is never imported here -----------------
 
@@ -170,7 +172,7 @@ Scalar unbox(Encoding encoding, nb::handle object) {
             scalar.int32 = to_int32(object);
             return scalar;
         case Encoding::bool8:
-            refuse("Bool", "True or False", object);
+            refuse("a Bool", "True or False", object);
         default:
             throw TypeError("only Float32, Int32 and Bool slots hold normalized values");
     }

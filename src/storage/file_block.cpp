@@ -49,6 +49,10 @@ int with_space(Attempt&& attempt) noexcept {
     return result;
 }
 
+/// Growth up to so many bytes is written: cheaper than a reservation, whose blocks a file system has to free
+/// again even where the file goes before anything reached the disk.
+constexpr std::size_t kWritten = std::size_t{1} << 20;
+
 bool no_reservations(int code) noexcept { return code == EOPNOTSUPP || code == ENOSYS; }
 
 std::string range(const char* verb, std::size_t bytes, std::size_t offset) {
@@ -201,7 +205,7 @@ int FileBlock::reserve_to(int fd, std::size_t end) noexcept {
     });
 }
 
-/// Zeros written out, for file systems without reservations.
+/// Zeros written out, which takes the space as a reservation does.
 int FileBlock::write_zeros(int fd, std::size_t end) {
     const std::vector<std::byte> zeros(std::min(end - extent_, std::size_t{1} << 20));
     return with_space([&] {
@@ -227,9 +231,10 @@ void FileBlock::grow(std::size_t bytes) {
     const std::size_t delta = bytes - extent_;
     const auto space = delta > kSparse ? os::file_system(fd) : std::nullopt;
     const bool sparse = space && space->available / 2 >= delta;
-    int result = sparse ? 0 : reserve_to(fd, bytes);
-    if (result != 0 && no_reservations(errno)) result = write_zeros(fd, bytes);
-    if (result == 0) result = with_space([&] { return os::ftruncate(fd, bytes); });
+    const bool small = delta <= kWritten;
+    int result = sparse || small ? 0 : reserve_to(fd, bytes);
+    if (small || (result != 0 && no_reservations(errno))) result = write_zeros(fd, bytes);
+    if (result == 0 && !small) result = with_space([&] { return os::ftruncate(fd, bytes); });
     if (result != 0) {
         const int code = errno;
         os::ftruncate(fd, extent_);

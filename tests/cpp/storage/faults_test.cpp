@@ -139,12 +139,15 @@ TEST_F(Faults, Creating) {
 }
 
 TEST_F(Faults, Growing) {
-    each_call([](FileBlock& f) { f.grow(20000); },
-              [](FileBlock& f) {
-                  auto expected = pattern(5000);
-                  expected.resize(20000);
-                  ASSERT_EQ(bytes_of(f), expected);
-              });
+    // By zeros that are written, and by a reservation.
+    for (const std::size_t bytes : {std::size_t{20000}, 3 * kMiB})
+        each_call([&](FileBlock& f) { f.grow(bytes); },
+                  [&](FileBlock& f) {
+                      auto expected = pattern(5000);
+                      expected.resize(bytes);
+                      ASSERT_EQ(bytes_of(f), expected);
+                      ASSERT_GE(stat_of(f.path()).st_blocks * 512, static_cast<std::int64_t>(bytes));
+                  });
 }
 
 TEST_F(Faults, GrowingSparsely) {
@@ -267,6 +270,9 @@ bool full_disk_in_child(const std::string& folder) {
         return s.f_bavail;
     };
     const auto room = free_blocks();
+    // Space for a little is written, for more reserved, for much promised: the disk's refusal comes now, each
+    // time.
+    CHILD_CHECK(os_error([&] { file->grow(kMiB + 100); }) == ENOSPC);
     CHILD_CHECK(os_error([&] { file->grow(4 * kMiB); }) == ENOSPC);
     CHILD_CHECK(os_error([&] { file->grow(64 * kMiB); }) == ENOSPC);
     CHILD_CHECK(os_error([&] { file->append(pattern(4 * kMiB)); }) == ENOSPC);
