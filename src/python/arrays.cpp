@@ -123,7 +123,17 @@ True
 
 }  // namespace
 
-nb::object array_type() { return nb::module_::import_("numpy").attr("ndarray"); }
+nb::object array_type() {
+    try {
+        return nb::module_::import_("numpy").attr("ndarray");
+    } catch (nb::python_error& missing) {
+        if (missing.matches(PyExc_ImportError))
+            nb::raise_from(missing, PyExc_ImportError,
+                           "arrays need NumPy, which cannot be imported: pip install numpy, or use "
+                           "memoryview(carrier)");
+        throw;
+    }
+}
 
 nb::object array_over(nb::handle type, const HandOut& memory, bool writable) {
     const nb::object exporter =

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "carrier/errors.hpp"
+#include "python/convert.hpp"
 #include "python/dlpack.hpp"
 #include "python/foreign.hpp"
 #include "python/ingest_buffer.hpp"
@@ -44,11 +45,12 @@ void require_host(std::int64_t device) {
 
 void check_device(nb::handle x) {
     const nb::object answer = method_of(x, "__dlpack_device__")();
-    long long type = 0;
-    if (!PyTuple_Check(answer.ptr()) || PyTuple_Size(answer.ptr()) != 2 ||
-        !nb::try_cast(nb::object(nb::borrow(PyTuple_GetItem(answer.ptr(), 0))).attr("__index__")(), type))
+    PyObject* type = nullptr;
+    if (PyTuple_Check(answer.ptr()) && PyTuple_Size(answer.ptr()) == 2)
+        type = PyTuple_GetItem(answer.ptr(), 0);
+    if (type == nullptr || PyIndex_Check(type) == 0)
         throw TypeError(class_name(x) + ".__dlpack_device__() must return two integers");
-    require_host(type);
+    require_host(index_of(type));
 }
 
 /// Asks for version 1, and again without a version where the exporter knows no such argument.

@@ -29,6 +29,7 @@ GUARDED = {
     "dispatch_op": "_dispatch_op",
 }
 UNHOOKED = ["version", "is_released", "is_owned", "claim", "increment_version", "__len__", "__iter__"]
+UNHOOKED += ["edit", "numpy", "__array__", "__buffer__", "__dlpack__", "__dlpack_device__"]
 KINDS = [cs.CPU, cs.Generic, cs.FileBacked, cs.Metal, cs.Evictable]
 
 
