@@ -4,6 +4,7 @@
 # Needs a C++20 compiler, make, and Python >= 3.11 with venv. Everything else comes into .venv and build/.
 #   make run          install into .venv, then move a generated set of tensors through its tiers
 #   make test         C++ tests, Python tests, examples in the documentation
+#   make test-all     the same with torch, which is large: make test skips its part of the tests and says so
 #   make metal-stand-in   a Python in build/metal-stand-in where Metal works without a Mac; make test-metal tests it
 #   make test-asan    the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make test-tsan    the same tests under ThreadSanitizer
@@ -45,7 +46,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 build_files := CMakeLists.txt $(wildcard cmake/*)
 core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
 
-.PHONY: run test test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
+.PHONY: run test test-all test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
 .PHONY: lint lint-format lint-python lint-sources lint-docs lint-tidy stubs-check
 .DELETE_ON_ERROR:
 
@@ -55,6 +56,8 @@ run: $(venv)/installed
 test: test-cpp
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-metal
+test-all: $(venv)/torch
+	@$(MAKE) --no-print-directory test
 test-cpp: $(cpp)/built
 	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
 test-python: $(venv)/installed
@@ -70,6 +73,11 @@ $(venv)/tools: pyproject.toml scripts/requirements.py
 	$(python) scripts/requirements.py build test cli plot > $(venv)/requirements.txt
 	$(python) -m pip install -q --upgrade pip
 	$(python) -m pip install -q -r $(venv)/requirements.txt
+	touch $@
+
+$(venv)/torch: $(venv)/tools
+	$(python) scripts/requirements.py torch > $(venv)/torch-requirements.txt
+	$(python) -m pip install -q -r $(venv)/torch-requirements.txt
 	touch $@
 
 $(venv)/lint-tools: $(venv)/tools

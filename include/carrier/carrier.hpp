@@ -71,6 +71,9 @@ class CARRIER_API Carrier : public RefCounted {
         return hot_.version + (owner_ != nullptr ? owner_->writes() : 0);
     }
 
+    /// A number that no other carrier of this process has or has had, given at the first asking.
+    std::uint64_t serial() const noexcept;
+
     bool is_released() const noexcept { return hot_.has(Hot::kReleased); }
     bool is_owned() const noexcept { return hot_.has(Hot::kOwned); }
     /// Whether public calls of this thread may write now: the kind's own answer and ownership combined.
@@ -188,6 +191,7 @@ class CARRIER_API Carrier : public RefCounted {
     std::uint32_t worker_forks_ = 0;
     std::uint32_t depth_ = 0;
     bool releasing_ = false;  ///< a hook of the release runs
+    mutable std::atomic<std::uint64_t> serial_{0};
 };
 
 }  // namespace carrier

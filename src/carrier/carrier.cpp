@@ -43,6 +43,14 @@ const DType& Carrier::dtype() const {
     return *dtype_;
 }
 
+std::uint64_t Carrier::serial() const noexcept {
+    static std::atomic<std::uint64_t> last{0};
+    std::uint64_t mine = serial_.load(std::memory_order_relaxed);
+    if (mine != 0) return mine;
+    const std::uint64_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
+    return serial_.compare_exchange_strong(mine, next, std::memory_order_relaxed) ? next : mine;
+}
+
 const DType& Carrier::do_dtype() const { throw NotImplementedError("the carrier does not say its dtype"); }
 
 bool Carrier::is_mutable() const {

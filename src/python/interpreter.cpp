@@ -69,11 +69,14 @@ void unraisable() noexcept {
     PyErr_WriteUnraisable(Py_None);
 }
 
+/// A module, if somebody has imported it.
+nb::object loaded(const char* name) { return nb::module_::import_("sys").attr("modules").attr("get")(name); }
+
 /// A child of multiprocessing ends in os._exit, without Python's shutdown: its own finalizers are what runs
 /// there. They are cleared when the child starts, so each session registers anew, and nothing imports
 /// multiprocessing for it.
 void register_finalizer() {
-    const nb::object util = nb::module_::import_("sys").attr("modules").attr("get")("multiprocessing.util");
+    const nb::object util = loaded("multiprocessing.util");
     if (util.is_none()) return;
     util.attr("Finalize")(nb::none(), nb::cpp_function([] { remove_session(); }),
                           nb::arg("exitpriority") = 0);
@@ -105,15 +108,26 @@ void guard_forks() {
     fork_guard = nb::object(guard).release().ptr();
 }
 
-std::string temporary_directory() {
-    const Held lock;
-    const ForkGuard guard(fork_guard);
-    register_finalizer();
+std::string directory_for_files() {
     const nb::object path = nb::module_::import_("os").attr("path").attr("abspath")(
         nb::module_::import_("tempfile").attr("gettempdir")());
     const nb::object bytes = nb::steal(PyUnicode_EncodeFSDefault(path.ptr()));
     if (!bytes.is_valid()) throw nb::python_error();
     return PyBytes_AsString(bytes.ptr());
+}
+
+std::string temporary_directory() {
+    const Held lock;
+    const ForkGuard guard(fork_guard);
+    register_finalizer();
+    return directory_for_files();
+}
+
+/// A pool ends its workers by a signal, unless it is closed and joined: what they left goes with the process
+/// that may have had one.
+void end_sessions() {
+    remove_session();
+    if (!loaded("multiprocessing.util").is_none()) reap_sessions(directory_for_files());
 }
 
 }  // namespace
@@ -140,7 +154,7 @@ void connect_host() {
 
 void register_exit(nb::module_& m) {
     guard_forks();
-    m.def("_remove_session", [] { remove_session(); });
+    m.def("_remove_session", [] { end_sessions(); });
     nb::module_::import_("atexit").attr("register")(m.attr("_remove_session"));
 }
 

@@ -62,6 +62,7 @@ NB_MODULE(_core, m) {
     bind_dlpack(m);
     bind_foreign(m);
     bind_bulk(m);
+    bind_tokens(m);
     register_exit(m);
     publish(m);
     m.def("_live", &live, nanobind::sig("def _live() -> dict[str, int]"));
