@@ -9,6 +9,7 @@ from pathlib import Path
 
 import carrier_storage
 import carrier_storage._core
+import carrier_storage.io
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +73,7 @@ def documented(*modules: types.ModuleType) -> dict[str, str]:
     return found
 
 
-DOCSTRINGS = documented(carrier_storage, carrier_storage._core)
+DOCSTRINGS = documented(carrier_storage, carrier_storage._core, carrier_storage.io)
 
 
 def test_there_are_examples():

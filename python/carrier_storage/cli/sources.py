@@ -1,33 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Opens what the user names: regular files of a kind that we read, or the generated set."""
+"""Opens what the user names: files that `carrier_storage.io` reads."""
 
-import stat
 from collections.abc import Sequence
-from pathlib import Path
 
 from carrier_storage.cli.entries import Entry
-from carrier_storage.cli.errors import BadInputError
-from carrier_storage.cli.npy import open_npy, open_npz
-from carrier_storage.cli.tensors import open_safetensors
-
-READERS = {".npy": open_npy, ".npz": open_npz, ".safetensors": open_safetensors}
+from carrier_storage.cli.errors import BadInputError, need
+from carrier_storage.io.disk import DiskFile, suffix_of
+from carrier_storage.io.loading import contents
 
 
 def open_sources(files: Sequence[str]) -> list[Entry]:
     """Every array of every file, with all headers checked and no value read."""
     entries = []
     for file in files:
-        path = Path(file)
-        reader = READERS.get(path.suffix.lower())
+        if suffix_of(file) == ".safetensors":
+            need("safetensors", f"reading {file}")
         try:
-            mode = path.stat().st_mode
-            if not stat.S_ISREG(mode):
-                raise BadInputError(f"{file}: not a regular file")
-            if reader is None:
-                raise BadInputError(f"{file}: unknown kind of file; {', '.join(READERS)} are read")
-            entries += reader(path, file)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise BadInputError(f"{file}: {reason}") from None
+            entries += _entries(file)
+        except OSError as error:
+            raise BadInputError(f"{file}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise BadInputError(str(error)) from None
     return entries
+
+
+def _entries(file: str) -> list[Entry]:
+    opened = DiskFile(file)
+    found = [entry() for entry in contents(opened).values()]
+    if not found:
+        raise BadInputError(f"{file}: holds no arrays")
+    if all(entry.offset is not None for entry in found):
+        opened.close()  # it opens itself for each reading; only archives stay open, so any number of files will do
+    return [Entry(file, "" if e.label == file else e.name, e.dtype, e.size, e.fetch) for e in found]

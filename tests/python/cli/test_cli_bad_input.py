@@ -5,36 +5,14 @@
 import json
 import os
 import pickle
-import struct
 import subprocess
-import zipfile
 from io import BytesIO
 
 import numpy as np
 import pytest
 from command_line import refused, run_code
 
-
-def npy(descr="<i4", shape=(3,), data=b"\0" * 12, version=(1, 0)) -> bytes:
-    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
-    return b"\x93NUMPY" + bytes(version) + struct.pack("<H", len(header)) + header + data
-
-
-def npz(**members: bytes) -> bytes:
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(f"{name}.npy", data)
-    return out.getvalue()
-
-
-def safetensors(header, data=b"\0" * 12) -> bytes:
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
-def tensor(dtype="I32", shape=(3,), offsets=(0, 12)) -> dict:
-    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
+from raw_files import npy, npz, safetensors, tensor
 
 
 def saved(array) -> bytes:
@@ -98,7 +76,7 @@ CASES = {
     "empty.safetensors": (b"", "not a .safetensors"),
     "cut.safetensors": (safetensors({"a": tensor()})[:-1], "not a .safetensors"),
     "longer.safetensors": (safetensors({"a": tensor()}) + b"\0", "not a .safetensors"),
-    "head.safetensors": (struct.pack("<Q", 2**60) + b"{}", "not a .safetensors"),
+    "head.safetensors": (safetensors(b"{}", b"", length=2**60), "not a .safetensors"),
     "none.safetensors": (safetensors({}, b""), "no arrays"),
     "liar.safetensors": (safetensors({"a": tensor(shape=(4,))}), "not a .safetensors"),
     "overlap.safetensors": (safetensors({"a": tensor(), "b": tensor()}), "not a .safetensors"),
