@@ -23,8 +23,7 @@ def size_of_carrier(carrier: Carrier) -> int:
     overhead = sys.getsizeof(carrier)
     while isinstance(carrier, Evictable):
         carrier = carrier.secondary if carrier.is_evicted() else carrier.primary
-    dtype = carrier.dtype()
-    return overhead + (carrier.size() * dtype.bits // 8 if dtype.is_simple() else 0)
+    return overhead + carrier.size() * (carrier.dtype().bits or 0) // 8
 
 
 def size_of_tensor(tensor: Tensor) -> int:

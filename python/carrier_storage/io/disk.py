@@ -2,14 +2,15 @@
 # Copyright carrier-storage contributors
 """A file that is read by position, and what it is for it to be one."""
 
+import io
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Protocol, Self
+from typing import Protocol, Self
 
 
-def text_of(path: str | bytes | os.PathLike) -> str:
+def text_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
     """The path as messages give it. TypeError."""
     return os.fsdecode(path)
 
@@ -60,7 +61,7 @@ class DiskFile:
         self._file.close()
 
     @property
-    def stream(self) -> BinaryIO:
+    def stream(self) -> io.BufferedReader:
         """The open file."""
         return self._file
 
@@ -81,7 +82,7 @@ class DiskFile:
                 raise ValueError(f"{label}: the file has changed while it was read")
             self._fill(file, position, view, label)
 
-    def _open(self) -> tuple[BinaryIO, tuple[int, ...]]:
+    def _open(self) -> tuple[io.BufferedReader, tuple[int, ...]]:
         # Opening a pipe would wait for its writer.
         opened = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -93,11 +94,11 @@ class DiskFile:
             os.close(opened)
             raise
 
-    def _fill(self, file: BinaryIO, position: int, view: memoryview, label: str) -> None:
+    def _fill(self, file: io.BufferedReader, position: int, view: memoryview, label: str) -> None:
         done = 0
         with named(self.path):
             file.seek(position)
-            while done < len(view) and (got := file.readinto(view[done:])):  # pyright: ignore
+            while done < len(view) and (got := file.readinto(view[done:])):
                 done += got
         if done < len(view):
             raise ValueError(f"{label}: was cut short while it was read")

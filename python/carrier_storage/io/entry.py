@@ -42,7 +42,7 @@ class Entry:
         """Elements [start, stop) as they are in the file, in memory of their own."""
         width = self.dtype.itemsize
         raw = np.empty((stop - start) * width, np.uint8)
-        self.source.read_into(start * width, memoryview(raw))
+        self.source.read_into(start * width, raw.data)
         return raw.view(self.dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from carrier_storage import Carrier, DType, Evictable, Layout, Shape, Stride, Tensor
 from carrier_storage.io.entry import MOST_AXES
 
-_DTYPES = {
+_DTYPES: dict[DType, np.dtype] = {
     DType.Float32: np.dtype(np.float32),
     DType.Int32: np.dtype(np.int32),
     DType.Bool: np.dtype(np.bool_),

@@ -3,7 +3,7 @@
 """Carriers to load into: made by the kind that the caller names, and checked."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from carrier_storage import CPU, Carrier, DType, Evictable, FileBacked, Generic, Metal
 
@@ -26,7 +26,7 @@ def maker_of(kind: type[Carrier] | Maker) -> Maker:
         raise TypeError(
             f"kind must be a carrier class or a callable (size, dtype) -> Carrier, not {type(kind).__name__}"
         )
-    return kind
+    return cast("Maker", kind)
 
 
 def make(maker: Maker, size: int, dtype: DType, label: str, others: list[Carrier]) -> Carrier:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+import numpy as np
+
 from carrier_storage import CPU, Carrier
 from carrier_storage.io.convert import stored_as
 from carrier_storage.io.disk import DiskFile, named
@@ -23,13 +25,13 @@ def map_entries(file: DiskFile, entries: list[Entry], report: Callable[[int], No
     if not entries:
         return []
     with named(file.path):
-        whole = memoryview(mmap.mmap(file.stream.fileno(), 0, access=mmap.ACCESS_READ, **_UNTRACKED))
+        whole = mmap.mmap(file.stream.fileno(), 0, access=mmap.ACCESS_READ, **_UNTRACKED)
     made: list[Carrier] = []
     try:
         for entry in entries:
             assert entry.offset is not None
-            part = whole[entry.offset : entry.offset + entry.nbytes]
-            made.append(CPU.from_buffer(part.cast(stored_as(entry.dtype).char), mutable=False))
+            values = np.frombuffer(whole, entry.dtype, entry.size, entry.offset)
+            made.append(CPU.from_buffer(values, mutable=False))
             report(entry.nbytes)
     except BaseException:
         for carrier in made:

@@ -4,7 +4,7 @@
 
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -22,7 +22,7 @@ class Header(NamedTuple):
     end: int  # where the values begin
 
 
-def read_header(stream: BinaryIO, there: int, label: str) -> Header:
+def read_header(stream: IO[bytes], there: int, label: str) -> Header:
     """What stands at the head of `stream`, which has `there` bytes. ValueError; reads no more than the header."""
     try:
         text = _header_bytes(stream, there)
@@ -43,7 +43,7 @@ def _damaged(label: str, error: Exception) -> ValueError:
     return ValueError(f"{label}: not a .npy file, or its header is damaged: {reason}")
 
 
-def _header_bytes(stream: BinaryIO, there: int) -> bytes:
+def _header_bytes(stream: IO[bytes], there: int) -> bytes:
     head = stream.read(npy_format.MAGIC_LEN)
     major, minor = npy_format.read_magic(BytesIO(head))
     if major not in (1, 2, 3) or minor != 0:

@@ -82,7 +82,7 @@ def open_npz(file: DiskFile) -> Contents:
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, label: str) -> Entry:
     _check_sizes(info, label)
     with unpacking(label), archive.open(info) as stream:
-        header = read_header(stream, info.file_size, label)  # pyright: ignore[reportArgumentType]
+        header = read_header(stream, info.file_size, label)
     size = count(label, header.dtype, header.shape)
     match_size(label, header.dtype, size, info.file_size - header.end)
     source = Member(archive, info, header.end, label)
