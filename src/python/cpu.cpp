@@ -5,9 +5,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include "carrier/inner.hpp"
 #include "python/collect.hpp"
 #include "python/convert.hpp"
 #include "python/factories.hpp"
+#include "python/foreign.hpp"
 #include "python/module.hpp"
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
@@ -46,9 +48,28 @@ void initialize(nb::handle self, nb::handle size, nb::handle pointer, nb::handle
     adopt(made, self);
 }
 
+/// An object whose buffer this carrier alone holds is reached through it.
+int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
+    Py_VISIT(Py_TYPE(self));
+    PyObject* const owner = nb::inst_ready(self) ? owner_of(*nb::inst_ptr<CPU>(self)).ptr() : nullptr;
+    Py_VISIT(owner);
+    return 0;
+}
+
+int clear(PyObject* self) noexcept {
+    if (!nb::inst_ready(self)) return 0;
+    CPU& carrier = *nb::inst_ptr<CPU>(self);
+    if (!owner_of(carrier).is_valid()) return 0;
+    const Ref<Block> last =
+        Inner::block(carrier);  // its end runs user code, which finds the carrier released
+    Inner::release(carrier);
+    return 0;
+}
+
 PyType_Slot slots[] = {
     {Py_tp_methods, closed_methods},
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse_type)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {0, nullptr},
 };
 

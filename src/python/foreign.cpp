@@ -4,14 +4,25 @@
 #include "python/foreign.hpp"
 
 #include <string>
+#include <unordered_map>
 
 #include "carrier/errors.hpp"
+#include "carrier/inner.hpp"
 #include "python/convert.hpp"
 #include "python/interpreter.hpp"
 
 namespace carrier::python {
 
 namespace {
+
+/// Never destroyed: memory may be given back while Python ends.
+std::unordered_map<const Block*, PyObject*>& owners() {
+    static auto* const known = new std::unordered_map<const Block*, PyObject*>;
+    return *known;
+}
+
+/// The block of a carrier that keeps it.
+const Block* block_of(const Carrier& carrier) { return Inner::block(carrier).get(); }
 
 [[noreturn]] void refuse_shape(const std::string& why) {
     throw ValueError("the values cannot be wrapped: " + why);
@@ -76,6 +87,18 @@ Ref<CPU> wrap(const Foreign& foreign, bool writable, std::function<void()> end) 
         throw;
     }
     return make<CPU>(std::move(block), foreign.count(), foreign.dtype, writable);
+}
+
+void know_owner(const Block* block, nb::handle owner) { owners().emplace(block, owner.ptr()); }
+
+void forget_owner(const Block* block) noexcept { owners().erase(block); }
+
+nb::handle owner_of(const Carrier& carrier) noexcept {
+    if (owners().empty()) return {};
+    const Block* const block = block_of(carrier);
+    if (block == nullptr || !block->unique()) return {};
+    const auto found = owners().find(block);
+    return found != owners().end() ? found->second : nullptr;
 }
 
 }  // namespace carrier::python

@@ -40,4 +40,12 @@ bool settle(Mutable wanted, bool writable);
 /// called.
 Ref<CPU> wrap(const Foreign& foreign, bool writable, std::function<void()> end);
 
+/// Whose memory a carrier wraps, for the garbage collector: without it, an exporter that holds its carrier
+/// would never go. All three are called with the interpreter lock.
+void know_owner(const Block* block, nb::handle owner);
+void forget_owner(const Block* block) noexcept;
+/// Invalid where none is known, and while anything but the carrier holds the memory: then a view is what
+/// keeps the owner alive.
+nb::handle owner_of(const Carrier& carrier) noexcept;
+
 }  // namespace carrier::python

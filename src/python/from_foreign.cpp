@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "carrier/errors.hpp"
+#include "carrier/inner.hpp"
 #include "python/convert.hpp"
 #include "python/dlpack.hpp"
 #include "python/foreign.hpp"
@@ -130,6 +131,7 @@ Ref<CPU> from_dlpack(nb::handle x, nb::handle writable) {
 struct HeldView {
     Py_buffer view{};
     bool held = false;
+    const Block* block = nullptr;  // over the buffer
 
     explicit HeldView(nb::handle x) {
         if (PyObject_CheckBuffer(x.ptr()) == 0)
@@ -140,6 +142,7 @@ struct HeldView {
         held = true;
     }
     ~HeldView() {
+        if (block != nullptr) forget_owner(block);
         if (held) PyBuffer_Release(&view);
     }
     HeldView(const HeldView&) = delete;
@@ -186,7 +189,10 @@ Ref<CPU> from_buffer(nb::handle x, nb::handle writable) {
     const Foreign foreign = describe(held->view);
     const bool is_writable = settle(wanted, held->view.readonly == 0);
     HeldView* const kept = held.release();
-    return wrap(foreign, is_writable, [kept] { delete kept; });
+    Ref<CPU> made = wrap(foreign, is_writable, [kept] { delete kept; });
+    kept->block = Inner::block(*made).get();
+    if (kept->view.obj != nullptr) know_owner(kept->block, kept->view.obj);
+    return made;
 }
 
 }  // namespace

@@ -264,6 +264,57 @@ def test_the_end_of_an_owner(monkeypatch):
     assert [type(error) for error in reported] == [KeyError] and c.is_released()
 
 
+class Node(array.array):
+    """A buffer that can be part of a cycle."""
+
+
+@pytest.mark.parametrize("through", ["carrier", "hierarchy", "tensor"])
+def test_a_cycle_through_a_wrapped_buffer(through):
+    """An exporter that holds its own carrier is found by the garbage collector."""
+    node = Node("f", [1, 2, 3])
+    c = cs.CPU.from_buffer(node)
+    if through == "hierarchy":
+        c = cs.Evictable(c, cs.CPU(0))
+    node.held = tensor(c) if through == "tensor" else c
+    gone = weakref.ref(node)
+    gc.collect()
+    assert c[1] == 2.0 and gone() is node
+    del node
+    gc.collect()
+    assert c[1] == 2.0 and gone() is not None
+    del c
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_view_keeps_a_cycle():
+    """Memory in other hands keeps its owner, cycle or not."""
+    node = Node("f", [1, 2, 3])
+    node.held = cs.CPU.from_buffer(node)
+    view, gone = memoryview(node.held), weakref.ref(node)
+    del node
+    gc.collect()
+    assert gone() is not None and view.tolist() == [1.0, 2.0, 3.0]
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_cycle_whose_end_looks_at_its_carrier():
+    """Finalizers run before anything is cleared."""
+    seen = []
+
+    class Looking(Node):
+        def __del__(self):
+            seen.append(values(self.held))
+
+    node = Looking("f", [1, 2])
+    node.held = cs.CPU.from_buffer(node)
+    del node
+    gc.collect()
+    assert seen == [[1.0, 2.0]]
+
+
 def test_a_view_after_an_edit():
     """The array of an edit keeps its memory too."""
     for c in (cs.CPU(50), cs.FileBacked(dtype=F32).new_like([0.0] * 50)):
