@@ -34,8 +34,11 @@ def replacing(path: str) -> Iterator[Whole]:
     target = os.path.realpath(path)
     old = _existing(path, target)
     beside = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")  # noqa: PTH118, PTH120
-    with named(path):
+    try:
         opened = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        error.filename = path  # not a name that nobody has heard of
+        raise
     try:
         with named(path), Whole(opened, "r+b") as file:
             yield file

@@ -26,7 +26,7 @@ WAYS = ({}, {"kind": cs.FileBacked}, {"kind": cs.Generic}, {"mmap": True}, {"con
 
 
 def refused(path, *parts, ways=WAYS):
-    """Every way of loading ends in a ValueError with these parts, and no file of a carrier is left."""
+    """Every way of loading ends in a ValueError with these parts; no file of a carrier is left, and it is closed."""
     before = cs._core._live()["file_blocks"]
     for way in ways:
         with pytest.raises(ValueError) as refusal:
@@ -35,6 +35,7 @@ def refused(path, *parts, ways=WAYS):
             assert part in str(refusal.value), way
         assert len(str(refusal.value).splitlines()) == 1
     assert cs._core._live()["file_blocks"] == before
+    assert not any(os.path.realpath(f"/dev/fd/{fd}") == str(path) for fd in os.listdir("/dev/fd"))
 
 
 def saved(array):

@@ -337,8 +337,9 @@ def test_paths(tmp_path):
             save(tmp_path / name, carrier)
     with pytest.raises(TypeError):
         save(3, carrier)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as refusal:
         save(tmp_path / "none" / "w.npy", carrier)
+    assert refusal.value.filename == str(tmp_path / "none" / "w.npy")
     (tmp_path / "folder.npy").mkdir()
     with pytest.raises(IsADirectoryError):
         save(tmp_path / "folder.npy", carrier)
@@ -397,6 +398,33 @@ def test_a_full_disk(tmp_path, ending):
         signal.signal(signal.SIGXFSZ, handler)
     save(path, {"w": big})
     assert load(path)["w"].size() == 1 << 18
+
+
+@every_format
+@pytest.mark.parametrize("call", ["fsync", "fchmod", "replace", "open"])
+def test_every_system_call_may_fail(tmp_path, monkeypatch, ending, call):
+    """The old file stays, nothing else does, and no descriptor is left open."""
+    path = tmp_path / f"w.{ending}"
+    save(path, {"w": cs.CPU(2)})
+    old, real = path.read_bytes(), getattr(os, call)
+
+    def fail(*arguments, **options):
+        if call == "open" and "tmp" not in str(arguments[0]):
+            return real(*arguments, **options)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    before = open_files()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, fail)
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            save(path, {"w": cs.CPU(1000)})
+    assert path.read_bytes() == old and os.listdir(tmp_path) == [path.name] and open_files() == before
+    save(path, {"w": cs.CPU(3)})
+    assert load(path)["w"].size() == 3 and open_files() == before
+
+
+def open_files():
+    return sorted(os.listdir("/dev/fd"))
 
 
 @pytest.fixture
