@@ -71,13 +71,14 @@ class Outgoing:
 
     def _read(self, start: int, stop: int) -> memoryview:
         where = _residence(self._carrier)
-        try:
-            return self._source(where).read(start, stop)
-        except RuntimeError:
-            now = _residence(self._carrier)
-            if now is where:
-                raise
-            return self._source(now).read(start, stop)  # it moved in between
+        while True:
+            try:
+                return self._source(where).read(start, stop)
+            except RuntimeError:
+                moved = _residence(self._carrier)
+                if moved is where:
+                    raise
+                where = moved
 
     def _source(self, where: Carrier) -> Any:
         if self._tensor is None:

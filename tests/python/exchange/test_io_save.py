@@ -371,6 +371,29 @@ def test_a_write_in_between_is_noticed(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_moves_in_between_do_not_matter(tmp_path):
+    """Another thread evicts and promotes all the time."""
+    carrier = cs.Evictable(cs.CPU(0, dtype=I32).new_like(range(5000)), cs.FileBacked(dtype=I32))
+    rows = cs.Tensor(carrier, 0, cs.Layout(cs.Shape(50, 100), cs.Stride(100, 1)))
+    stop = threading.Event()
+
+    def move():
+        while not stop.is_set():
+            carrier.evict()
+            carrier.promote()
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for _ in range(20):
+            for what in (carrier, rows):
+                save(tmp_path / "w.npy", {"w": what})
+                assert np.load(tmp_path / "w.npy").ravel().tolist() == list(range(5000))
+    finally:
+        stop.set()
+        mover.join()
+
+
 # ---- the file --------------------------------------------------------------------------------------------------------
 
 
@@ -531,9 +554,8 @@ def test_saving_from_files_takes_no_memory_for_the_payload(tmp_path):
     upper.evict()
     rows = cs.Tensor(upper, 0, cs.Layout(cs.Shape(1 << 12, 1 << 12), cs.Stride(1 << 12, 1)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for ending in ("npy", "npz", "safetensors"):
-        for what in (lower, upper, rows):
-            save(f"{sys.argv[1]}/w.{ending}", {"w": what})
+    for ending, what in (("npy", lower), ("npz", upper), ("safetensors", rows)):
+        save(f"{sys.argv[1]}/w.{ending}", {"w": what})
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     """
     grown = int(run_child(code, args=[str(tmp_path)]).stdout)
