@@ -24,6 +24,9 @@ class CARRIER_API CPU final : public Carrier {
     /// Adopts a block that already holds `size` slots.
     CPU(Ref<HostBlock> block, std::int64_t size, const DType& dtype, bool writable);
 
+    /// Opens one to be filled with values; `expected` is a hint (-1: unknown). ValueError (dtype).
+    static std::unique_ptr<Intake> open(const DType& dtype, bool writable = true, std::int64_t expected = -1);
+
     std::string kind() const override { return "CPU"; }
     /// The address of slot 0; positive even for no slots. StateError after release.
     std::uintptr_t pointer() const;

@@ -21,6 +21,10 @@ class CARRIER_API Evictable final : public Carrier {
     /// twice, empty primary, secondary that cannot hold the dtype), TypeError (different dtypes).
     Evictable(Ref<Carrier> primary, Ref<Carrier> secondary);
     ~Evictable() override;
+    /// Opens a promoted hierarchy to be filled with values, which go to its primary; `secondary` is fresh and
+    /// empty. `finish` checks both, as the constructor does.
+    static std::unique_ptr<Intake> open(std::unique_ptr<Intake> primary, Ref<Carrier> secondary,
+                                        bool writable = true);
 
     std::string kind() const override { return "Evictable"; }
     const Ref<Carrier>& primary() const noexcept { return primary_.carrier; }

@@ -24,6 +24,9 @@ class CARRIER_API FileBacked final : public Carrier {
                         bool writable = true);
     FileBacked(Ref<FileBlock> block, const DType& dtype, bool writable);
 
+    /// Opens one to be filled with values; `expected` is a hint (-1: unknown). ValueError (dtype), OsError.
+    static std::unique_ptr<Intake> open(const DType& dtype, bool writable = true, std::int64_t expected = -1);
+
     std::string kind() const override { return "FileBacked"; }
     /// Absolute path of the file; answers after release.
     const std::string& path() const noexcept { return path_; }

@@ -34,6 +34,10 @@ class CARRIER_API Metal final : public Carrier {
     /// Copies staged slots into fresh device memory.
     Metal(const Ref<HostBlock>& staged, std::int64_t size, const DType& dtype, bool writable);
 
+    /// Opens one to be filled with values; `expected` is a hint (-1: unknown). ValueError (dtype), StateError
+    /// (no Metal).
+    static std::unique_ptr<Intake> open(const DType& dtype, bool writable = true, std::int64_t expected = -1);
+
     std::string kind() const override { return "Metal"; }
 
     /// Whether a Metal could be constructed now; the reason why not goes to `why` when given.

@@ -33,6 +33,11 @@ class CARRIER_API Tensor {
     static Tensor from_subtensors(const DType& dtype, std::vector<Subtensor> subtensors,
                                   std::vector<Layout> adjacent = {});
 
+    /// What was saved, as it was: of one subtensor, or of a compound dtype (null for one). The same checks,
+    /// except that a part may stand on a released carrier, as a Tensor does whose carrier was released later.
+    static Tensor restored(const DType* compound, std::vector<Subtensor> subtensors,
+                           std::vector<Layout> adjacent);
+
     bool is_single() const noexcept { return compound_ == nullptr; }
     const std::vector<Subtensor>& subtensors() const noexcept { return subtensors_; }
     const std::vector<Layout>& adjacent() const noexcept { return adjacent_; }
@@ -67,7 +72,7 @@ class CARRIER_API Tensor {
     void clear() noexcept { subtensors_.clear(); }
 
   private:
-    Tensor(const DType& dtype, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent);
+    Tensor(const DType* compound, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent);
 
     std::vector<Subtensor> subtensors_;
     std::vector<Layout> adjacent_;

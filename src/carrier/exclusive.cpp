@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -20,10 +22,13 @@ namespace carrier {
 
 namespace {
 
+constexpr std::chrono::milliseconds kSlice{50};
+
 /// Where all waiting threads park. Waits are rare, so one place serves every carrier.
 struct Parking {
     std::mutex mutex;
     std::condition_variable moved;
+    std::map<const Carrier*, int> waiting;  ///< threads that wait, or have yet to go on
 };
 
 // Never destroyed: a daemon thread may park while the process exits.
@@ -42,6 +47,38 @@ Parking& parking() {
     }();
     (void)once;
     return *lot;
+}
+
+/// A place in the queue for a carrier, until its holder has gone on.
+class Place {
+  public:
+    explicit Place(const Carrier& c) : carrier_(&c) {
+        const std::lock_guard lock(parking().mutex);
+        ++parking().waiting[carrier_];
+    }
+    ~Place() {
+        Parking& p = parking();
+        {
+            const std::lock_guard lock(p.mutex);
+            const auto found = p.waiting.find(carrier_);  // not there after a fork
+            if (found != p.waiting.end() && --found->second == 0) p.waiting.erase(found);
+        }
+        p.moved.notify_all();
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+  private:
+    const Carrier* carrier_;
+};
+
+/// Lets those go first who wait already: a thread that works in a loop would find the carrier free each time,
+/// since the host's lock is its own between two rounds. Not for longer than a slice.
+void let_others_go(const Carrier& c) {
+    Parking& p = parking();
+    const Unlocked unlocked;
+    std::unique_lock lock(p.mutex);
+    p.moved.wait_for(lock, kSlice, [&] { return p.waiting.find(&c) == p.waiting.end(); });
 }
 
 int level(const Carrier& c) noexcept {
@@ -89,12 +126,15 @@ void Exclusive::leave_all() noexcept {
 
 void Exclusive::take(Carrier& c) {
     Parking& p = parking();
-    for (;;) {
+    for (bool first = true;; first = false) {
+        bool busy = false;
         {
             const std::lock_guard lock(p.mutex);
             const auto self = std::this_thread::get_id();
-            const bool busy = c.hot_.has(Hot::kBusy);
-            if (!busy || (c.worker_.load(std::memory_order_relaxed) == self && c.do_runs_hooks())) {
+            busy = c.hot_.has(Hot::kBusy);
+            const bool again = busy && c.worker_.load(std::memory_order_relaxed) == self && c.do_runs_hooks();
+            const bool polite = first && p.waiting.find(&c) != p.waiting.end();
+            if (again || (!busy && !polite)) {
                 ++c.depth_;
                 c.worker_.store(self, std::memory_order_relaxed);
                 c.worker_forks_ = forks.load(std::memory_order_relaxed);
@@ -102,7 +142,10 @@ void Exclusive::take(Carrier& c) {
                 return;
             }
         }
-        wait_for(c);
+        if (busy)
+            wait_for(c);
+        else
+            let_others_go(c);
     }
 }
 
@@ -118,6 +161,7 @@ void Exclusive::leave(Carrier& c) noexcept {
 }
 
 void Exclusive::wait_for(const Carrier& c) {
+    std::optional<Place> place;
     while (c.hot_.has(Hot::kBusy)) {
         if (c.worker_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
             if (c.do_runs_hooks()) return;
@@ -128,10 +172,11 @@ void Exclusive::wait_for(const Carrier& c) {
         if (c.worker_forks_ != forks.load(std::memory_order_relaxed))
             throw StateError("the process forked while another thread was at work on this " + c.kind() +
                              " carrier; it cannot be used in the child");
+        if (!place) place.emplace(c);
         {
             const Unlocked unlocked;  // taken before the mutex, given back after it
             std::unique_lock lock(p.mutex);
-            p.moved.wait_for(lock, std::chrono::milliseconds(50), [&] { return !c.hot_.has(Hot::kBusy); });
+            p.moved.wait_for(lock, kSlice, [&] { return !c.hot_.has(Hot::kBusy); });
         }
         if (c.hot_.has(Hot::kBusy)) host().poll();
     }

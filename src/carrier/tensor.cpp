@@ -11,12 +11,13 @@ namespace carrier {
 
 namespace {
 
-void check_placement(const Subtensor& s) {
+void check_placement(const Subtensor& s, bool may_be_released = false) {
     if (!s.carrier) throw TypeError("a Tensor needs a carrier");
-    if (s.carrier->is_released())
+    if (s.carrier->is_released() && !may_be_released)
         throw StateError("the " + s.carrier->kind() +
                          " carrier has been released; a Tensor needs a live one");
     if (s.offset < 0) throw ValueError("offset must be at least 0; got " + std::to_string(s.offset));
+    if (s.carrier->is_released()) return;
     const std::int64_t size = s.carrier->size();
     const std::int64_t cosize = s.layout.cosize();
     if (cosize > size || s.offset > size - cosize)
@@ -52,11 +53,14 @@ Tensor::Tensor(Ref<Carrier> carrier, std::int64_t offset, Layout layout) {
     check_placement(subtensors_.front());
 }
 
-Tensor::Tensor(const DType& dtype, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent)
-    : subtensors_(std::move(subtensors)), adjacent_(std::move(adjacent)), compound_(&dtype) {}
+Tensor::Tensor(const DType* compound, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent)
+    : subtensors_(std::move(subtensors)), adjacent_(std::move(adjacent)), compound_(compound) {}
 
-Tensor Tensor::from_subtensors(const DType& dtype, std::vector<Subtensor> subtensors,
-                               std::vector<Layout> adjacent) {
+namespace {
+
+/// The checks of a Tensor of several planes.
+void check_planes(const DType& dtype, const std::vector<Subtensor>& subtensors,
+                  const std::vector<Layout>& adjacent, bool may_be_released) {
     if (!dtype.is_compound())
         throw ValueError("dtype '" + dtype.name() +
                          "' is not compound; only a compound dtype has several subtensors");
@@ -65,7 +69,7 @@ Tensor Tensor::from_subtensors(const DType& dtype, std::vector<Subtensor> subten
         throw ValueError("dtype '" + dtype.name() + "' has " + std::to_string(planes.size()) +
                          " planes; got " + std::to_string(subtensors.size()) + " subtensors");
     for (std::size_t i = 0; i < subtensors.size(); ++i) {
-        check_placement(subtensors[i]);
+        check_placement(subtensors[i], may_be_released);
         const Carrier& c = *subtensors[i].carrier;
         if (!same_kind(c, *subtensors.front().carrier))
             throw TypeError("subtensors live on carriers of one kind; subtensor " + std::to_string(i) +
@@ -76,7 +80,26 @@ Tensor Tensor::from_subtensors(const DType& dtype, std::vector<Subtensor> subten
                             planes[i]->name() + "; its carrier holds " + c.dtype().name());
     }
     check_adjacent(subtensors, adjacent);
-    return Tensor(dtype, std::move(subtensors), std::move(adjacent));
+}
+
+}  // namespace
+
+Tensor Tensor::from_subtensors(const DType& dtype, std::vector<Subtensor> subtensors,
+                               std::vector<Layout> adjacent) {
+    check_planes(dtype, subtensors, adjacent, false);
+    return Tensor(&dtype, std::move(subtensors), std::move(adjacent));
+}
+
+Tensor Tensor::restored(const DType* compound, std::vector<Subtensor> subtensors,
+                        std::vector<Layout> adjacent) {
+    if (compound != nullptr) {
+        check_planes(*compound, subtensors, adjacent, true);
+    } else {
+        if (subtensors.size() != 1 || !adjacent.empty())
+            throw ValueError("without a compound dtype a Tensor has one subtensor and no adjacent layouts");
+        check_placement(subtensors.front(), true);
+    }
+    return Tensor(compound, std::move(subtensors), std::move(adjacent));
 }
 
 const Subtensor& Tensor::single() const {

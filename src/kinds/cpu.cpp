@@ -52,8 +52,13 @@ Ref<Carrier> CPU::do_allocate_like(std::int64_t size, bool writable, const DType
     return Ref<Carrier>(make<CPU>(size, dtype, writable, empty));
 }
 
-std::unique_ptr<Intake> CPU::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
+std::unique_ptr<Intake> CPU::open(const DType& dtype, bool writable, std::int64_t expected) {
+    validate_storage_dtype(dtype, "CPU", accepted());
     return std::make_unique<HostIntake<CPU>>(expected, writable, dtype, true);
+}
+
+std::unique_ptr<Intake> CPU::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
+    return open(dtype, writable, expected);
 }
 
 void CPU::do_release() { block_ = nullptr; }

@@ -24,6 +24,12 @@ void check_tier(const Carrier& tier, const char* name) {
     if (tier.hot().has(Hot::kEvicted)) throw StateError(who + "is evicted; call promote() on it first");
 }
 
+void check_dtypes(const Carrier& primary, const Carrier& secondary) {
+    if (&primary.dtype() != &secondary.dtype())
+        throw TypeError("both tiers must hold one dtype; the primary holds " + primary.dtype().name() +
+                        ", the secondary " + secondary.dtype().name());
+}
+
 /// Whether giving the tier up runs user code, which may refuse.
 bool release_may_fail(const Carrier& tier) noexcept {
     if (const auto* hierarchy = dynamic_cast<const Evictable*>(&tier))
@@ -68,9 +74,7 @@ Evictable::Evictable(Ref<Carrier> primary, Ref<Carrier> secondary) {
         throw ValueError("the two tiers of an Evictable must be two carriers; got one twice");
     check_tier(*primary, "primary");
     check_tier(*secondary, "secondary");
-    if (&primary->dtype() != &secondary->dtype())
-        throw TypeError("both tiers must hold one dtype; the primary holds " + primary->dtype().name() +
-                        ", the secondary " + secondary->dtype().name());
+    check_dtypes(*primary, *secondary);
     if (!secondary->is_mutable())
         throw StateError("the secondary tier (" + secondary->kind() +
                          ") is not mutable; values could not be evicted to it");
@@ -183,8 +187,14 @@ class HierarchyIntake final : public Intake {
     std::span<std::byte> room(std::size_t slots) override { return primary_->room(slots); }
     void filled(std::size_t slots) override { primary_->filled(slots); }
     Ref<Carrier> finish() override {
+        // Both may come from the factories of user code.
+        Ref<Carrier> primary = primary_->finish();
+        check_tier(*primary, "primary");
+        check_tier(*secondary_, "secondary");
+        check_dtypes(*primary, *secondary_);
+        if (primary == secondary_) throw ValueError("both tiers are one carrier");
         return Ref<Carrier>(
-            new Evictable(Evictable::Unchecked{}, primary_->finish(), std::move(secondary_), writable_));
+            new Evictable(Evictable::Unchecked{}, std::move(primary), std::move(secondary_), writable_));
     }
 
   private:
@@ -195,7 +205,11 @@ class HierarchyIntake final : public Intake {
 
 std::unique_ptr<Intake> Evictable::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
     std::unique_ptr<Intake> primary = Inner::intake(prototype(primary_), expected, writable, dtype);
-    Ref<Carrier> secondary = Inner::allocate(prototype(secondary_), 0, true, dtype, false);
+    return open(std::move(primary), Inner::allocate(prototype(secondary_), 0, true, dtype, false), writable);
+}
+
+std::unique_ptr<Intake> Evictable::open(std::unique_ptr<Intake> primary, Ref<Carrier> secondary,
+                                        bool writable) {
     return std::make_unique<HierarchyIntake>(std::move(primary), std::move(secondary), writable);
 }
 

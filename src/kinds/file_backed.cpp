@@ -114,9 +114,14 @@ Ref<Carrier> FileBacked::do_provision(std::int64_t size, bool writable, const DT
     return Ref<Carrier>(make<FileBacked>(std::move(file), dtype, writable));
 }
 
+std::unique_ptr<Intake> FileBacked::open(const DType& dtype, bool writable, std::int64_t expected) {
+    validate_storage_dtype(dtype, "FileBacked", accepted());
+    return std::make_unique<FileIntake>(expected, writable, dtype);
+}
+
 std::unique_ptr<Intake> FileBacked::do_intake(std::int64_t expected, bool writable,
                                               const DType& dtype) const {
-    return std::make_unique<FileIntake>(expected, writable, dtype);
+    return open(dtype, writable, expected);
 }
 
 void FileBacked::grow(std::int64_t size) {

@@ -41,8 +41,14 @@ Metal::Metal(const Ref<HostBlock>& staged, std::int64_t size, const DType& dtype
     block_->write(0, {staged->data(), staged->size()});
 }
 
-std::unique_ptr<Intake> Metal::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
+std::unique_ptr<Intake> Metal::open(const DType& dtype, bool writable, std::int64_t expected) {
+    validate_storage_dtype(dtype, "Metal", accepted());
+    metal::device();  // the refusal comes before the values
     return std::make_unique<HostIntake<Metal>>(expected, writable, dtype, true);
+}
+
+std::unique_ptr<Intake> Metal::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
+    return open(dtype, writable, expected);
 }
 
 Metal::~Metal() = default;

@@ -85,11 +85,6 @@ std::string represent(nb::handle self) {
     return carrier != nullptr ? carrier->describe() : "<" + class_name(self) + " that is not initialized>";
 }
 
-[[noreturn]] void refuse_reduce(nb::handle self) {
-    throw TypeError("a " + class_name(self) +
-                    " carrier cannot be pickled or copied; copy its values with new_like");
-}
-
 PyType_Slot carrier_slots[] = {
     {Py_mp_subscript, slot(get_item)},   {Py_mp_ass_subscript, slot(set_item)},
     {Py_mp_length, slot(length)},        {Py_tp_iter, slot(iterate)},
@@ -349,9 +344,6 @@ False
 (True, 1.0)
 )");
     c.def("__repr__", &represent, nb::sig("def __repr__(self) -> str"));
-    c.def(
-        "__reduce__", [](nb::handle self) -> nb::object { refuse_reduce(self); },
-        nb::sig("def __reduce__(self) -> typing.NoReturn"));
 }
 
 }  // namespace

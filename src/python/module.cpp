@@ -63,6 +63,7 @@ NB_MODULE(_core, m) {
     bind_foreign(m);
     bind_bulk(m);
     bind_tokens(m);
+    bind_pickle(m);
     register_exit(m);
     publish(m);
     m.def("_live", &live, nanobind::sig("def _live() -> dict[str, int]"));

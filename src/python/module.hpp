@@ -29,6 +29,7 @@ void bind_dlpack(nb::module_& m);
 void bind_foreign(nb::module_& m);
 void bind_bulk(nb::module_& m);
 void bind_tokens(nb::module_& m);
+void bind_pickle(nb::module_& m);
 
 /// Gives the library its view of the interpreter: lock, signals, references, temporary folder
 /// (carrier/host.hpp).
