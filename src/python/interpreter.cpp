@@ -74,12 +74,12 @@ nb::object loaded(const char* name) { return nb::module_::import_("sys").attr("m
 
 /// A child of multiprocessing ends in os._exit, without Python's shutdown: its own finalizers are what runs
 /// there. They are cleared when the child starts, so each session registers anew, and nothing imports
-/// multiprocessing for it.
+/// multiprocessing for it. Last of all: a queue's thread may still have to read the files of what was put.
 void register_finalizer() {
     const nb::object util = loaded("multiprocessing.util");
     if (util.is_none()) return;
     util.attr("Finalize")(nb::none(), nb::cpp_function([] { remove_session(); }),
-                          nb::arg("exitpriority") = 0);
+                          nb::arg("exitpriority") = -100);
 }
 
 /// Held while a folder is looked for, and over every fork: a child whose parent was in the middle of an
@@ -123,11 +123,18 @@ std::string temporary_directory() {
     return directory_for_files();
 }
 
-/// A pool ends its workers by a signal, unless it is closed and joined: what they left goes with the process
-/// that may have had one.
+/// Where there is multiprocessing, its own end comes first, in whatever order the two were imported: queues
+/// send what was put, children end. A pool ends its workers by a signal, unless it is closed and joined: what
+/// they left goes with the process that may have had one.
 void end_sessions() {
+    const nb::object util = loaded("multiprocessing.util");
+    if (util.is_none()) return remove_session();
+    if (nb::hasattr(util, "_exit_function")) {
+        const nb::object ended = nb::steal(PyObject_CallMethod(util.ptr(), "_exit_function", nullptr));
+        if (!ended.is_valid()) PyErr_WriteUnraisable(util.ptr());
+    }
     remove_session();
-    if (!loaded("multiprocessing.util").is_none()) reap_sessions(directory_for_files());
+    reap_sessions(directory_for_files());
 }
 
 }  // namespace
