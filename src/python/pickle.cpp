@@ -69,11 +69,15 @@ bool has_own_reduce(nb::handle carrier) {
 
 // ---- out --------------------------------------------------------------------------------------------------
 
-nb::object tree_of(const Carrier& carrier) {
+nb::object tree_of(const Carrier& carrier, int depth = 0) {
+    if (depth > kDeepest)
+        throw ValueError("a hierarchy of more than " + std::to_string(kDeepest) +
+                         " levels cannot be pickled");
     if (const auto* hierarchy = dynamic_cast<const Evictable*>(&carrier)) {
         if (!hierarchy->primary())
             throw StateError("the Evictable carrier was taken apart by the garbage collector");
-        return nb::make_tuple(tree_of(*hierarchy->primary()), tree_of(*hierarchy->secondary()));
+        return nb::make_tuple(tree_of(*hierarchy->primary(), depth + 1),
+                              tree_of(*hierarchy->secondary(), depth + 1));
     }
     for (const ShippedKind& kind : kShipped)
         if (typeid(carrier) == kind.type) return nb::str(kind.name);

@@ -43,7 +43,9 @@ def test_arguments_and_results_of_a_pool(method, tmp_path):
         from kinds import KINDS, Cell
 
         def cells():
-            return [Cell(k, d) for k in KINDS if not k.custom and k.needs() is None for d in k.dtypes]
+            kinds = [k for k in KINDS if not k.custom and k.needs() is None]
+            # Metal does not survive a fork.
+            return [Cell(k, d) for k in kinds if (k.name, METHOD) != ("metal", "fork") for d in k.dtypes]
 
         def work(carrier):
             seen = carrier.tolist()

@@ -288,6 +288,12 @@ def test_trees_without_end():
         deep = (deep, "CPU")
     with pytest.raises(ValueError, match="deep"):
         _core._rebuild(deep, F32, True, 0)
+    h = cs.CPU(1)
+    for _ in range(64):
+        h = cs.Evictable(h, cs.CPU(1))
+    assert pickle.loads(pickle.dumps(h)).tolist() == [0.0]
+    with pytest.raises(ValueError, match="levels"):
+        pickle.dumps(cs.Evictable(h, cs.CPU(1)))
 
 
 def test_a_prototype_that_answers_nonsense():
