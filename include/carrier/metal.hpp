@@ -23,7 +23,8 @@ class MetalBlock;
 /// on Metal too, or that has many of them, is the GPU's work and done when the call returns; slots beyond
 /// 2^32 are the host's. When the kernel is refused or the GPU stops, the values are as before: StateError.
 ///
-/// Metal does not survive a fork: in the child, making, moving or scattering is a StateError that names it.
+/// Metal does not survive a fork: in the child, making, reading, writing or moving is a StateError that names
+/// it.
 class CARRIER_API Metal final : public Carrier {
   public:
     explicit Metal(std::int64_t size, const DType& dtype = DType::Float32(), bool writable = true,
@@ -47,6 +48,8 @@ class CARRIER_API Metal final : public Carrier {
 
   protected:
     bool do_supports(const DType& dtype) const override;
+    Value do_get(std::int64_t index) const override;
+    void do_set(std::int64_t index, const Value& value) override;
     Ref<Carrier> do_allocate_like(std::int64_t size, bool writable, const DType& dtype,
                                   bool empty) const override;
     std::unique_ptr<Intake> do_intake(std::int64_t expected, bool writable,
@@ -57,8 +60,16 @@ class CARRIER_API Metal final : public Carrier {
 
   private:
     bool uses_kernel(const Tensor& source, std::int64_t base, const Layout& mapping) const;
+    void enlist();
+    /// In a forked child: takes the address of every Metal off the fast paths, so that each access asks the
+    /// kind.
+    static void close_inherited() noexcept;
 
     Ref<metal::MetalBlock> block_;
+    // The list of all that live.
+    static Metal* first_;
+    Metal* next_ = nullptr;
+    Metal* previous_ = nullptr;
 };
 
 }  // namespace carrier

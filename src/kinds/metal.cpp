@@ -11,8 +11,15 @@
 #include "kinds/host_intake.hpp"
 #include "kinds/metal/runtime.hpp"
 #include "kinds/metal/scatter.hpp"
+#include "os/process.hpp"
 
 namespace carrier {
+
+namespace {
+constinit std::mutex list;  // a leaf; held over a fork
+}  // namespace
+
+constinit Metal* Metal::first_ = nullptr;
 
 std::span<const DType* const> Metal::accepted() noexcept {
     static const std::array table{&DType::Float32(), &DType::Int32(), &DType::Bool()};
@@ -26,6 +33,44 @@ Metal::Metal(std::int64_t size, const DType& dtype, bool writable, bool empty) {
     block_ = metal::MetalBlock::allocate(device, storage_bytes(size, encoding_of(dtype)), empty);
     describe_storage(dtype, writable);
     expose(block_->data(), size);
+    enlist();
+}
+
+void Metal::enlist() {
+    static const bool watched = os::at_fork([] { list.lock(); }, [] { list.unlock(); },
+                                            [] {
+                                                close_inherited();
+                                                list.unlock();
+                                            });
+    if (!watched) throw MemoryError("cannot register what a fork needs");
+    const std::lock_guard lock(list);
+    next_ = first_;
+    if (first_ != nullptr) first_->previous_ = this;
+    first_ = this;
+}
+
+Metal::~Metal() {
+    const std::lock_guard lock(list);
+    if (previous_ != nullptr)
+        previous_->next_ = next_;
+    else if (first_ == this)
+        first_ = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+}
+
+void Metal::close_inherited() noexcept {
+    for (Metal* c = first_; c != nullptr; c = c->next_) {
+        const std::byte* const gone = c->hot().data;
+        // A hierarchy shows its primary's address as its own.
+        for (const Owner* owner = Inner::owner(*c); owner != nullptr && owner->hierarchy() != nullptr;
+             owner = Inner::owner(*owner->hierarchy())) {
+            Hot& above = const_cast<Carrier*>(owner->hierarchy())->hot();
+            if (above.data != gone) break;
+            above.set(Hot::kIndirect);
+            above.data = nullptr;
+        }
+        c->expose(nullptr, c->hot().size);
+    }
 }
 
 bool Metal::available(std::string* why) { return metal::available(why); }
@@ -50,8 +95,6 @@ std::unique_ptr<Intake> Metal::open(const DType& dtype, bool writable, std::int6
 std::unique_ptr<Intake> Metal::do_intake(std::int64_t expected, bool writable, const DType& dtype) const {
     return open(dtype, writable, expected);
 }
-
-Metal::~Metal() = default;
 
 bool Metal::uses_kernel(const Tensor& source, std::int64_t base, const Layout& mapping) const {
     if (!metal::fits_kernel(base, mapping)) return false;
@@ -78,6 +121,16 @@ void Metal::do_scatter(const Tensor& source, std::int64_t base, const Layout& ma
 Ref<Block> Metal::do_block() const {
     if (block_) block_->require_own_process();
     return Ref<Block>(block_);
+}
+
+Value Metal::do_get(std::int64_t index) const {
+    block_->require_own_process();
+    return Carrier::do_get(index);
+}
+
+void Metal::do_set(std::int64_t index, const Value& value) {
+    block_->require_own_process();
+    Carrier::do_set(index, value);
 }
 
 void Metal::do_release() { block_ = nullptr; }

@@ -190,6 +190,9 @@ TEST_F(OnMetal, AFailedPromotionCanBeRepeated) {
 TEST_F(OnMetal, IsRefusedInAForkedChild) {
     const Ref<Carrier> c = make<Metal>(3);
     const Ref<Carrier> other = make<Metal>(3);
+    const auto tier = make<Evictable>(make<Metal>(3), make<CPU>(1));
+    const auto nested = make<Evictable>(make<Evictable>(make<Metal>(3), make<CPU>(1)), make<CPU>(1));
+    const auto below = make<Evictable>(make<CPU>(3), make<Metal>(1));
     const pid_t child = fork();
     if (child == 0) {
         int refused = 0;
@@ -207,13 +210,25 @@ TEST_F(OnMetal, IsRefusedInAForkedChild) {
             std::array<std::byte, 12> bytes{};
             c->read(0, 3, bytes);
         });
+        int singles = 0;
+        for (const Ref<Carrier>& each : {c, Ref<Carrier>(tier), Ref<Carrier>(nested)}) {
+            singles += each->hot().has(Hot::kIndirect) && each->hot().data == nullptr && each->size() == 3;
+            refuses([&] { each->get_value(0); });
+            refuses([&] { each->set_value(0, 1.0); });
+        }
+        // What has nothing on Metal now goes on.
+        below->set_value(0, 1.0);
+        refuses([&] { below->evict(); });
         c->release();
-        _exit(refused == 4 ? 0 : refused + 10);
+        _exit(refused == 11 && singles == 3 && !below->hot().has(Hot::kIndirect) ? 0 : refused + 10);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-    c->set_value(0, 1.0);
+    for (const Ref<Carrier>& each : {c, Ref<Carrier>(tier), Ref<Carrier>(nested)}) {
+        EXPECT_FALSE(each->hot().has(Hot::kIndirect));
+        each->set_value(0, 1.0);
+    }
 }
 
 }  // namespace

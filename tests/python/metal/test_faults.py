@@ -149,9 +149,17 @@ def test_a_forked_child_is_refused():
         + """
 import os
 c = cs.Metal(3)
+h = cs.Evictable(cs.Metal(3), cs.CPU(1))
+each = iter(c)
 child = os.fork()
 if child == 0:
     try:
+        def write(carrier):
+            carrier[0] = 1.0
+        for carrier in (c, h):
+            for touch in (lambda: carrier[0], lambda: write(carrier), lambda: list(carrier)):
+                assert "forked" in refusal(touch)
+        assert "forked" in refusal(lambda: next(each))
         assert "forked" in refusal(lambda: cs.Metal(3))
         assert "forked" in refusal(lambda: c.new_like([1.0]))
         c.release()
@@ -159,7 +167,8 @@ if child == 0:
     except BaseException:
         os._exit(1)
 assert os.waitpid(child, 0)[1] == 0
-c[0] = 1.0
+c[0] = h[0] = 1.0
+assert next(each) == 1.0
 """
     )
 
