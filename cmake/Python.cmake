@@ -19,9 +19,18 @@ file(GLOB python_sources CONFIGURE_DEPENDS src/python/*.cpp)
 # NOMINSIZE: nanobind would compile for size. NB_DOMAIN: our types are ours, whatever else is loaded.
 nanobind_add_module(_core ${stable} NB_STATIC NOMINSIZE NB_DOMAIN carrier_storage NB_SUPPRESS_WARNINGS ${python_sources})
 carrier_own_target(_core)
+carrier_precompile(_core <nanobind/nanobind.h>)
 target_include_directories(_core PRIVATE src)
 target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O3>)
 target_link_libraries(_core PRIVATE carrier_storage::carrier_storage)
+# Python looks for one name. What else were visible (std's templates are) could be replaced at run time, and so not inlined.
+if(APPLE)
+  target_link_options(_core PRIVATE -Wl,-exported_symbol,_PyInit__core)
+else()
+  set(exports "${PROJECT_SOURCE_DIR}/cmake/_core.map")
+  target_link_options(_core PRIVATE "-Wl,--version-script=${exports}")
+  set_property(TARGET _core APPEND PROPERTY LINK_DEPENDS "${exports}")
+endif()
 install(TARGETS _core LIBRARY DESTINATION carrier_storage COMPONENT python)
 
 # Writing the stub imports the module, which a sanitized one does not survive without its preloaded runtime.
