@@ -132,6 +132,16 @@ KINDS = [
     Kind(
         "nested_secondary", hierarchy(make_cpu, make_cpu_file), NUMERIC, NUMERIC, tiers=("CPU", "Evictable")
     ),
+    Kind(
+        "metal_file",
+        hierarchy(make_metal, make_file),
+        NUMERIC,
+        NUMERIC,
+        tiers=("Metal", "FileBacked"),
+        needs=metal_absence,
+    ),
+    Kind("metal_cpu", hierarchy(make_metal, make_cpu), tiers=("Metal", "CPU"), needs=metal_absence),
+    Kind("cpu_metal", hierarchy(make_cpu, make_metal), tiers=("CPU", "Metal"), needs=metal_absence),
     Kind("custom_cpu", hierarchy(make_hooked, make_cpu), tiers=("HookedCarrier", "CPU"), custom=True),
     Kind("cpu_custom", hierarchy(make_cpu, make_hooked), tiers=("CPU", "HookedCarrier"), custom=True),
 ]
