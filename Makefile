@@ -21,21 +21,28 @@ CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format))
 CLANG_TIDY ?= $(firstword $(shell command -v clang-tidy-14 clang-tidy))
 PYTEST_ARGS ?= -q
 WERROR ?= OFF
-# What test-asan and test-tsan run of the Python tests.
+PCH ?= ON
+# How the package is built; WHEEL="-C cmake.build-type=Debug" is sooner ready, and slow.
+WHEEL ?=
+# What test-asan and test-tsan run: C++ tests by a pattern of their names, Python tests by their paths.
+SANITIZED_CPP ?= .
 SANITIZED_TESTS ?= tests/python
 
-tag := $(shell $(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else print("cp%d%d" % sys.version_info[:2])')
-ifeq ($(tag),)
+version := $(shell $(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else print("%d.%d" % sys.version_info[:2])')
+ifeq ($(version),)
 $(error $(PYTHON) is no Python 3.11 or newer: choose another with PYTHON=...)
 endif
+tag := cp$(subst .,,$(version))
 ifneq ($(origin CXX),default)
 export CXX
 suffix := -$(notdir $(firstword $(CXX)))
 endif
 
-venv := .venv/$(tag)$(suffix)
-bin := $(venv)/bin
-python := $(bin)/python
+# One environment of tools a Python, and for the package one a compiler too.
+tools := .venv/$(tag)
+bin := $(tools)/bin
+venv := $(tools)$(suffix)
+python := $(venv)/bin/python
 cpp := build/cpp$(suffix)
 deps := build/deps
 export PATH := $(abspath $(bin)):$(PATH)
@@ -68,11 +75,11 @@ include fuzz.mk
 
 # ---- tools and builds ---------------------------------------------------------------------------------------------------
 
-$(venv)/tools: pyproject.toml scripts/requirements.py
-	$(PYTHON) -m venv $(venv)
-	$(python) scripts/requirements.py build test cli plot > $(venv)/requirements.txt
-	$(python) -m pip install -q --upgrade pip
-	$(python) -m pip install -q -r $(venv)/requirements.txt
+$(sort $(tools)/tools $(venv)/tools): %/tools: pyproject.toml scripts/requirements.py
+	$(PYTHON) -m venv $*
+	$*/bin/python scripts/requirements.py build test cli plot > $*/requirements.txt
+	$*/bin/python -m pip install -q --upgrade pip
+	$*/bin/python -m pip install -q -r $*/requirements.txt
 	touch $@
 
 $(venv)/torch: $(venv)/tools
@@ -80,23 +87,25 @@ $(venv)/torch: $(venv)/tools
 	$(python) -m pip install -q -r $(venv)/torch-requirements.txt
 	touch $@
 
-$(venv)/lint-tools: $(venv)/tools
-	$(python) scripts/requirements.py lint > $(venv)/lint-requirements.txt
-	$(python) -m pip install -q -r $(venv)/lint-requirements.txt
+$(tools)/lint-tools: $(tools)/tools
+	$(bin)/python scripts/requirements.py lint > $(tools)/lint-requirements.txt
+	$(bin)/python -m pip install -q -r $(tools)/lint-requirements.txt
 	touch $@
 
 $(venv)/installed: $(venv)/tools $(core_files) $(shell find python -type f -not -name '*.pyc' 2>/dev/null)
-	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(python) -m pip install -q --no-build-isolation --no-deps \
+	PATH=$(abspath $(venv))/bin:$$PATH CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) \
+		$(python) -m pip install -q --no-build-isolation --no-deps -C cmake.define.CARRIER_PCH=$(PCH) $(WHEEL) \
 		-C build-dir='build/{wheel_tag}$(suffix)' .
 	touch $@
 
-$(deps)/ready: scripts/deps.sh
+$(deps)/ready: scripts/deps.sh scripts/packages.sh
 	mkdir -p $(deps)
 	sh scripts/deps.sh $(deps)
 	touch $@
 
-$(cpp)/built: $(venv)/tools $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp examples/cpp -type f 2>/dev/null)
-	cmake -S . -B $(cpp) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCARRIER_TESTS=ON -DCARRIER_WERROR=$(WERROR) $(metal_flags)
+$(cpp)/built: $(tools)/tools $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp examples/cpp -type f 2>/dev/null)
+	cmake -S . -B $(cpp) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1' \
+		-DCARRIER_TESTS=ON -DCARRIER_WERROR=$(WERROR) -DCARRIER_PCH=$(PCH) $(metal_flags)
 	cmake --build $(cpp) -j$(JOBS)
 	touch $@
 
@@ -108,14 +117,16 @@ sanitizer_tsan := thread
 aslr_off_tsan := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 test-asan test-tsan: test-%: $(sanitized)-%/built
-	$(aslr_off_$*) $(bin)/ctest --test-dir $(sanitized)-$* --output-on-failure -j$(JOBS)
+	$(aslr_off_$*) $(bin)/ctest --test-dir $(sanitized)-$* --output-on-failure -j$(JOBS) -R '$(SANITIZED_CPP)'
 	PYTHONPATH=$(abspath $(sanitized))-$*/site sh scripts/sanitized.sh $* \
-		$(python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider $(SANITIZED_TESTS)
+		$(bin)/python -m pytest $(PYTEST_ARGS) -p no:cacheprovider $(SANITIZED_TESTS)
 
-$(sanitized)-%/built: $(venv)/installed $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
-	cmake -S . -B $(sanitized)-$* -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g' \
-		-DCARRIER_SANITIZE=$(sanitizer_$*) -DCARRIER_TESTS=ON -DCARRIER_PYTHON=ON -DPython_EXECUTABLE=$(abspath $(python)) \
-		$(metal_flags_$*)
+# GNU's compiler warns of what its own instrumentation does.
+$(sanitized)-%/built: $(tools)/tools $(deps)/ready $(metal_ready) $(metal_tests) $(core_files) $(shell find tests/cpp -type f 2>/dev/null)
+	cmake -S . -B $(sanitized)-$* -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' \
+		-DCARRIER_SANITIZE=$(sanitizer_$*) -DCARRIER_TESTS=ON -DCARRIER_PYTHON=ON \
+		-DPython_EXECUTABLE=$(abspath $(bin)/python) -DCARRIER_PCH=$(PCH) $(metal_flags_$*) \
+		-DCARRIER_WERROR=$(if $(findstring clang,$(CXX)),$(WERROR),OFF)
 	cmake --build $(sanitized)-$* -j$(JOBS)
 	rm -rf $(sanitized)-$*/site
 	mkdir -p $(sanitized)-$*/site
@@ -131,26 +142,27 @@ python_files := $(wildcard python tests/python bench examples scripts docs)
 lint: lint-format lint-python lint-sources lint-docs stubs-check lint-tidy
 lint-format:
 	$(CLANG_FORMAT) --dry-run -Werror $(cxx_files)
-lint-python: $(venv)/lint-tools
+lint-python: $(tools)/lint-tools
 	$(bin)/ruff check $(python_files)
 	$(bin)/ruff format --check $(python_files)
 lint-sources:
 	$(PYTHON) scripts/check_sources.py
 lint-docs:
 	$(PYTHON) scripts/check_docs.py
-lint-tidy: $(cpp)/built
-	find src -name '*.cpp' -not -path 'src/python/*' | xargs -P$(JOBS) -n2 \
-		$(CLANG_TIDY) -p $(cpp) --quiet --warnings-as-errors='*'
-stubs-check: $(venv)/lint-tools $(venv)/installed
+lint-tidy: $(tools)/tools
+	cmake -S . -B build/tidy -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCARRIER_PYTHON=ON \
+		-DPython_EXECUTABLE=$(abspath $(bin)/python) >/dev/null
+	$(bin)/python scripts/tidy.py $(CLANG_TIDY) build/tidy $(JOBS)
+stubs-check: $(tools)/lint-tools $(venv)/installed
 	$(python) scripts/check_stubs.py
 
-format: $(venv)/lint-tools
+format: $(tools)/lint-tools
 	$(CLANG_FORMAT) -i $(cxx_files)
 	$(bin)/ruff check --fix --exit-zero $(python_files)
 	$(bin)/ruff format $(python_files)
 
 bench: bench-cpp bench-python
-bench-cpp: $(venv)/tools $(deps)/ready
+bench-cpp: $(tools)/tools $(deps)/ready
 	cmake -S . -B build/bench$(suffix) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCARRIER_BENCH=ON
 	cmake --build build/bench$(suffix) -j$(JOBS)
 	build/bench$(suffix)/carrier_bench $(BENCH_ARGS)

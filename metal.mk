@@ -6,7 +6,7 @@
 #   make test-metal       the tests of Metal and of hierarchies with Metal tiers there
 # metal_flags adds the stand-in and its tests to a C++ build. On a Mac the real module is built, and nothing of this.
 
-metal_venv := build/metal-stand-in$(suffix)
+metal_venv := build/metal-stand-in$(if $(filter file,$(origin PYTHON)),,-$(tag))$(suffix)
 metal_python := $(metal_venv)/bin/python
 metal_flags :=
 metal_ready :=
@@ -26,22 +26,16 @@ test-metal: $(metal_venv)/installed
 	$(metal_python) -m pytest $(PYTEST_ARGS) -p no:cacheprovider -k metal tests/python/metal tests/python/conformance
 endif
 
-$(deps)/metal-ready$(suffix): scripts/deps-metal.sh
-	mkdir -p $(deps)
+$(deps)/metal-ready$(suffix): scripts/deps-metal.sh scripts/packages.sh | $(deps)/ready
 	sh scripts/deps-metal.sh $(deps)
 	touch $@
 
-$(metal_venv)/tools: pyproject.toml scripts/requirements.py
-	$(PYTHON) -m venv $(metal_venv)
-	$(PYTHON) scripts/requirements.py build test cli > $(metal_venv)/requirements.txt
-	$(metal_python) -m pip install -q --upgrade pip
-	$(metal_python) -m pip install -q -r $(metal_venv)/requirements.txt
-	touch $@
-
-$(metal_venv)/installed: $(metal_venv)/tools $(metal_ready) $(core_files) $(metal_tests) $(shell find python -type f -not -name '*.pyc' 2>/dev/null)
-	PATH=$(abspath $(metal_venv))/bin:$$PATH CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) \
-		$(metal_python) -m pip install -q --no-build-isolation --no-deps \
-		-C build-dir='build/metal-{wheel_tag}$(suffix)' -C cmake.build-type=Release \
-		$(patsubst -D%,-C cmake.define.%,$(metal_flags)) .
+# The installed package and, beside it, what the C++ build made of the module; all else comes from the package's own environment.
+site = $(1)/lib/python$(version)/site-packages
+$(metal_venv)/installed: $(venv)/installed $(cpp)/built
+	$(PYTHON) -m venv --clear --without-pip $(metal_venv)
+	cp -R $(call site,$(venv))/carrier_storage $(call site,$(metal_venv))
+	cmake --install $(cpp) --component python --prefix $(call site,$(metal_venv)) >/dev/null
+	echo $(abspath $(call site,$(venv))) > $(call site,$(metal_venv))/others.pth
 	$(metal_python) -c 'import carrier_storage; carrier_storage.Metal(3)'
 	touch $@

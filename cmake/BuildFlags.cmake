@@ -42,3 +42,11 @@ endif()
 function(carrier_own_target target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion $<$<BOOL:${CARRIER_WERROR}>:-Werror>)
 endfunction()
+
+# What nearly every source of ours includes; further headers may follow.
+function(carrier_precompile target)
+  if(CARRIER_PCH)
+    target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <condition_variable> <functional> <memory> <mutex>
+                              <span> <string> <thread> <utility> <vector> ${ARGN})
+  endif()
+endfunction()

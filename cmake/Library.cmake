@@ -19,6 +19,7 @@ configure_file(cmake/version.hpp.in "${generated}/carrier/version.hpp" @ONLY)
 add_library(carrier_storage STATIC ${sources})
 add_library(carrier_storage::carrier_storage ALIAS carrier_storage)
 carrier_own_target(carrier_storage)
+carrier_precompile(carrier_storage)
 target_compile_features(carrier_storage PUBLIC cxx_std_20)
 target_include_directories(
   carrier_storage
@@ -29,10 +30,11 @@ target_include_directories(
 target_compile_definitions(carrier_storage PRIVATE CARRIER_METAL_MODULE="carrier_metal.so")
 target_link_libraries(carrier_storage PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION_RELEASE)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # An installed archive must also link without the very same compiler.
+  # An installed archive must also link without the very same compiler; the Python module's is not installed.
+  if(CARRIER_PYTHON)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(carrier_storage PRIVATE $<$<CONFIG:Release>:-ffat-lto-objects>)
-  elseif(NOT CARRIER_PYTHON)
+  else()
     set_target_properties(carrier_storage PROPERTIES INTERPROCEDURAL_OPTIMIZATION_RELEASE OFF)
   endif()
 endif()

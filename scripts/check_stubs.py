@@ -59,8 +59,14 @@ def main() -> int:
     # A copy outside .venv: type checkers pass over folders whose names begin with a dot.
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(package, Path(folder, package.name), ignore=shutil.ignore_patterns("__pycache__"))
-        checker = Path(sys.executable).with_name("basedpyright")
-        command = [checker, "--pythonpath", sys.executable, "--level", "error", package.name]
+        command = [
+            shutil.which("basedpyright") or Path(sys.executable).with_name("basedpyright"),
+            "--pythonpath",
+            sys.executable,
+            "--level",
+            "error",
+            package.name,
+        ]
         return subprocess.run(command, cwd=folder, check=False).returncode
 
 

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <regex>
 #include <sstream>
 
@@ -74,7 +76,7 @@ Program::~Program() {
     if (handle != nullptr) dlclose(handle);
 }
 
-std::shared_ptr<Program> compile(const std::string& source, std::string& diagnostics) {
+static std::shared_ptr<Program> compile_afresh(const std::string& source, std::string& diagnostics) {
     auto program = std::make_shared<Program>();
     std::ostringstream cpp;
     cpp << "#include <type_traits>\n#line 1 \"kernel.metal\"\n" << source << "\n#line 1 \"thunks\"\n";
@@ -105,6 +107,17 @@ std::shared_ptr<Program> compile(const std::string& source, std::string& diagnos
     for (Kernel& kernel : program->kernels)
         kernel.entry = reinterpret_cast<void (*)(void**, unsigned, unsigned, unsigned)>(
             dlsym(program->handle, ("standin_" + kernel.name).c_str()));
+    return program;
+}
+
+std::shared_ptr<Program> compile(const std::string& source, std::string& diagnostics) {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& ready = *new std::map<std::string, std::shared_ptr<Program> >;
+    const std::lock_guard lock(mutex);
+    const auto found = ready.find(source);
+    if (found != ready.end()) return found->second;
+    std::shared_ptr<Program> program = compile_afresh(source, diagnostics);
+    if (program) ready[source] = program;
     return program;
 }
 

@@ -24,7 +24,7 @@ struct Program {
     std::vector<Kernel> kernels;
 };
 
-/// Null with the compiler's words in `diagnostics`.
+/// Null with the compiler's words in `diagnostics`. A source that was compiled before is not compiled again.
 std::shared_ptr<Program> compile(const std::string& source, std::string& diagnostics);
 
 }  // namespace standin
