@@ -124,8 +124,12 @@ True
 }  // namespace
 
 nb::object array_type() {
+    static PyObject* known = nullptr;  // for the life of the process, as NumPy itself
+    if (known != nullptr) return nb::borrow(known);
     try {
-        return nb::module_::import_("numpy").attr("ndarray");
+        const nb::object type = nb::module_::import_("numpy").attr("ndarray");
+        known = type.inc_ref().ptr();
+        return type;
     } catch (nb::python_error& missing) {
         if (missing.matches(PyExc_ImportError))
             nb::raise_from(missing, PyExc_ImportError,
@@ -138,9 +142,8 @@ nb::object array_type() {
 nb::object array_over(nb::handle type, const HandOut& memory, bool writable) {
     const nb::object exporter =
         memory_of(memory.block, memory.encoding, memory.offset, memory.slots, writable);
-    return type(nb::arg("shape") = tuple_of(memory.shape, 1), nb::arg("dtype") = format_of(memory.encoding),
-                nb::arg("buffer") = exporter,
-                nb::arg("strides") = tuple_of(memory.strides, slot_bytes(memory.encoding)));
+    return type(tuple_of(memory.shape, 1), format_of(memory.encoding), exporter, 0,
+                tuple_of(memory.strides, slot_bytes(memory.encoding)));
 }
 
 void bind_arrays(nb::module_&) {

@@ -23,19 +23,22 @@ using dlpack::Versioned;
 
 /// JAX arrays are immutable whatever their capsules say. Nothing imports JAX for it.
 bool is_jax_array(nb::handle x) {
-    const nb::object jax = nb::module_::import_("sys").attr("modules").attr("get")("jax");
-    if (jax.is_none() || !nb::hasattr(jax, "Array")) return false;
+    const nb::str name("jax");
+    const nb::object jax = nb::steal(PyImport_GetModule(name.ptr()));
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    if (!jax.is_valid() || !nb::hasattr(jax, "Array")) return false;
     const int answer = PyObject_IsInstance(x.ptr(), nb::object(jax.attr("Array")).ptr());
     if (answer < 0) throw nb::python_error();
     return answer == 1;
 }
 
 nb::object method_of(nb::handle x, const char* name) {
-    nb::object method = nb::getattr(x, name, nb::handle());
-    if (!method.is_valid())
-        throw TypeError("a " + class_name(x) + " has no " + name +
-                        "(), so it exports nothing by DLPack; copy its values with new_like");
-    return method;
+    nb::object method = nb::steal(PyObject_GetAttrString(x.ptr(), name));
+    if (method.is_valid()) return method;
+    nb::python_error raised;
+    if (!raised.matches(PyExc_AttributeError)) throw raised;
+    throw TypeError("a " + class_name(x) + " has no " + name +
+                    "(), so it exports nothing by DLPack; copy its values with new_like");
 }
 
 void require_host(std::int64_t device) {
@@ -199,7 +202,7 @@ Ref<CPU> from_buffer(nb::handle x, nb::handle writable) {
 
 void bind_foreign(nb::module_&) {
     nb::borrow<nb::class_<CPU, Carrier>>(nb::type<CPU>())
-        .def_static("from_dlpack", &from_dlpack, nb::arg("x"), nb::kw_only(),
+        .def_static("from_dlpack", &from_dlpack, nb::arg("x").none(), nb::kw_only(),
                     nb::arg("mutable").none() = nb::none(),
                     nb::sig("def from_dlpack(x: typing.Any, *, mutable: bool | None = None) -> CPU"),
                     R"(A carrier over the memory of a tensor of another library, by DLPack. No copy.

@@ -10,10 +10,6 @@ import pytest
 from helpers import values
 from kinds import each, is_evictable, plain
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(cs.Carrier, "__dlpack__"),
-    reason="this build hands out no memory: carriers have no __dlpack__",
-)
 in_memory = each(lambda kind: kind.name in {"cpu", "wrapped", "generic", "metal"})
 
 
