@@ -80,35 +80,20 @@ void Evict(benchmark::State& state) {
     rate(state);
 }
 
-void EvictControlBuffered(benchmark::State& state) {
+void evict_control(benchmark::State& state, bool direct) {
     const auto bytes = static_cast<std::size_t>(state.range(0));
     const Ref<HostBlock> host = payload(bytes);
     std::string path = control_path();
     for (auto _ : state) {
-        const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-        for (std::size_t at = 0; at < bytes;) {
-            const ssize_t n = ::pwrite(fd, host->data() + at, bytes - at, static_cast<off_t>(at));
-            if (n <= 0) return state.SkipWithError("pwrite");
-            at += static_cast<std::size_t>(n);
-        }
-        ::close(fd);
-        state.PauseTiming();
-        ::unlink(path.c_str());
-        path = control_path();
-        state.ResumeTiming();
-    }
-    rate(state);
-}
-
-void EvictControlDirect(benchmark::State& state) {
-    const auto bytes = static_cast<std::size_t>(state.range(0));
-    const Ref<HostBlock> host = payload(bytes);
-    std::string path = control_path();
-    for (auto _ : state) {
-        const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_DIRECT, 0600);
-        in_parts(bytes, [&](std::size_t at, std::size_t n) {
+        const int flags = O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0);
+        const int fd = ::open(path.c_str(), flags, 0600);
+        const auto put = [&](std::size_t at, std::size_t n) {
             benchmark::DoNotOptimize(::pwrite(fd, host->data() + at, n, static_cast<off_t>(at)));
-        });
+        };
+        if (direct)
+            in_parts(bytes, put);
+        else
+            put(0, bytes);
         ::close(fd);
         state.PauseTiming();
         ::unlink(path.c_str());
@@ -164,11 +149,6 @@ void promote_control(benchmark::State& state, bool direct) {
     rate(state);
 }
 
-void PromoteCold(benchmark::State& state) { promote(state, true); }
-void PromoteColdControl(benchmark::State& state) { promote_control(state, true); }
-void PromoteWarm(benchmark::State& state) { promote(state, false); }
-void PromoteWarmControl(benchmark::State& state) { promote_control(state, false); }
-
 void ReleaseFile(benchmark::State& state) {
     const auto bytes = static_cast<std::size_t>(state.range(0));
     const Ref<HostBlock> host = payload(bytes);
@@ -181,35 +161,20 @@ void ReleaseFile(benchmark::State& state) {
     }
 }
 
-void ReadSlot(benchmark::State& state) {
-    const Ref<FileBlock> file = FileBlock::create();
-    file->append({payload(4096)->data(), 4096});
-    std::byte slot[4];
-    for (auto _ : state) file->read(1024, slot);
-}
-
-void ReadSlotControl(benchmark::State& state) {
+/// One slot, through the block and through bare calls on a descriptor of the same file.
+void slot(benchmark::State& state, bool writes, bool control) {
     const Ref<FileBlock> file = FileBlock::create();
     file->append({payload(4096)->data(), 4096});
     const int fd = ::open(file->path().c_str(), O_RDWR | O_CLOEXEC);
-    std::byte slot[4];
-    for (auto _ : state) benchmark::DoNotOptimize(::pread(fd, slot, 4, 1024));
-    ::close(fd);
-}
-
-void WriteSlot(benchmark::State& state) {
-    const Ref<FileBlock> file = FileBlock::create();
-    file->append({payload(4096)->data(), 4096});
-    const std::byte slot[4] = {};
-    for (auto _ : state) file->write(1024, slot);
-}
-
-void WriteSlotControl(benchmark::State& state) {
-    const Ref<FileBlock> file = FileBlock::create();
-    file->append({payload(4096)->data(), 4096});
-    const int fd = ::open(file->path().c_str(), O_RDWR | O_CLOEXEC);
-    const std::byte slot[4] = {};
-    for (auto _ : state) benchmark::DoNotOptimize(::pwrite(fd, slot, 4, 1024));
+    std::byte slot[4] = {};
+    if (control && writes)
+        for (auto _ : state) benchmark::DoNotOptimize(::pwrite(fd, slot, 4, 1024));
+    else if (control)
+        for (auto _ : state) benchmark::DoNotOptimize(::pread(fd, slot, 4, 1024));
+    else if (writes)
+        for (auto _ : state) file->write(1024, slot);
+    else
+        for (auto _ : state) file->read(1024, slot);
     ::close(fd);
 }
 
@@ -281,36 +246,48 @@ void CopyHostControl(benchmark::State& state) {
 constexpr std::int64_t kKiB = 1 << 10;
 constexpr std::int64_t kMiB = 1 << 20;
 
-void small_and_large(benchmark::internal::Benchmark* b) {
-    b->Arg(4 * kKiB)
-        ->Arg(4 * kMiB)
-        ->Arg(64 * kMiB)
-        ->Arg(512 * kMiB)
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
-}
-void large(benchmark::internal::Benchmark* b) {
-    b->Arg(64 * kMiB)->Arg(512 * kMiB)->UseRealTime()->Unit(benchmark::kMicrosecond);
-}
+const std::vector<std::int64_t> kLarge{64 * kMiB, 512 * kMiB};
+const std::vector<std::int64_t> kAll{4 * kKiB, 4 * kMiB, 64 * kMiB, 512 * kMiB};
+const std::vector<std::int64_t> kBlocks{64, 4 * kMiB, 1024 * kMiB};
 
-BENCHMARK(Evict)->Apply(small_and_large);
-BENCHMARK(EvictControlBuffered)->Apply(small_and_large);
-BENCHMARK(EvictControlDirect)->Apply(large);
-BENCHMARK(PromoteCold)->Apply(large);
-BENCHMARK(PromoteColdControl)->Apply(large);
-BENCHMARK(PromoteWarm)->Apply(small_and_large);
-BENCHMARK(PromoteWarmControl)->Apply(small_and_large);
-BENCHMARK(ReleaseFile)->Apply(large)->Iterations(3);
-BENCHMARK(ReadSlot);
-BENCHMARK(ReadSlotControl);
-BENCHMARK(WriteSlot);
-BENCHMARK(WriteSlotControl);
-BENCHMARK(ManyFiles)->Arg(10000)->Unit(benchmark::kMillisecond);
-BENCHMARK(ManyFilesControl)->Arg(10000)->Unit(benchmark::kMillisecond);
-BENCHMARK(MakeHostBlock)->Arg(64)->Arg(4 * kMiB)->Arg(1024 * kMiB);
-BENCHMARK(MakeHostBlockControl)->Arg(64)->Arg(4 * kMiB)->Arg(1024 * kMiB);
-BENCHMARK(CopyHost)->Apply(large);
-BENCHMARK(CopyHostControl)->Apply(large);
+struct Job {
+    const char* name;
+    void (*run)(benchmark::State&);
+    std::vector<std::int64_t> sizes;
+    benchmark::TimeUnit unit = benchmark::kMicrosecond;
+    std::int64_t iterations = 0;  // as many as it takes
+};
+
+/// A job and, under it, its controls.
+const Job kJobs[] = {
+    {"Evict", Evict, kAll},
+    {"EvictControlBuffered", [](benchmark::State& s) { evict_control(s, false); }, kAll},
+    {"EvictControlDirect", [](benchmark::State& s) { evict_control(s, true); }, kLarge},
+    {"PromoteCold", [](benchmark::State& s) { promote(s, true); }, kLarge},
+    {"PromoteColdControl", [](benchmark::State& s) { promote_control(s, true); }, kLarge},
+    {"PromoteWarm", [](benchmark::State& s) { promote(s, false); }, kAll},
+    {"PromoteWarmControl", [](benchmark::State& s) { promote_control(s, false); }, kAll},
+    {"ReleaseFile", ReleaseFile, kLarge, benchmark::kMicrosecond, 3},
+    {"ReadSlot", [](benchmark::State& s) { slot(s, false, false); }, {}, benchmark::kNanosecond},
+    {"ReadSlotControl", [](benchmark::State& s) { slot(s, false, true); }, {}, benchmark::kNanosecond},
+    {"WriteSlot", [](benchmark::State& s) { slot(s, true, false); }, {}, benchmark::kNanosecond},
+    {"WriteSlotControl", [](benchmark::State& s) { slot(s, true, true); }, {}, benchmark::kNanosecond},
+    {"ManyFiles", ManyFiles, {10000}, benchmark::kMillisecond},
+    {"ManyFilesControl", ManyFilesControl, {10000}, benchmark::kMillisecond},
+    {"MakeHostBlock", MakeHostBlock, kBlocks, benchmark::kNanosecond},
+    {"MakeHostBlockControl", MakeHostBlockControl, kBlocks, benchmark::kNanosecond},
+    {"CopyHost", CopyHost, kLarge},
+    {"CopyHostControl", CopyHostControl, kLarge},
+};
+
+[[maybe_unused]] const bool registered = [] {
+    for (const Job& job : kJobs) {
+        auto* const made = benchmark::RegisterBenchmark(job.name, job.run)->Unit(job.unit)->UseRealTime();
+        for (const std::int64_t size : job.sizes) made->Arg(size);
+        if (job.iterations != 0) made->Iterations(job.iterations);
+    }
+    return true;
+}();
 
 }  // namespace
 }  // namespace carrier

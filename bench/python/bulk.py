@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import array
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import carrier_storage as cs
 import numpy as np
@@ -16,99 +16,85 @@ from harness import Contender, Row
 F32, I32, BOOL = cs.DType.Float32, cs.DType.Int32, cs.DType.Bool
 N = 1_000_000
 
+# A rival's call, and the largest ratio to it that is the target (None: no target).
+Rival = tuple[Callable[[], object], float | None]
+
+
+def _row(name: str, ours: Callable[[], object], per: float, rounds: int, **rivals: Rival) -> Row:
+    named = {rival.replace("np_", "np."): pair for rival, pair in rivals.items()}
+    return Row(
+        name,
+        Contender(ours),
+        {rival: Contender(run) for rival, (run, _) in named.items()},
+        {rival: limit for rival, (_, limit) in named.items() if limit is not None},
+        per=per,
+        rounds=rounds,
+    )
+
 
 def rows() -> Iterator[Row]:
     rng = random.Random(1)
     floats = [rng.random() for _ in range(N)]
     ints = [rng.randrange(-(2**31), 2**31) for _ in range(N)]
     bools = [rng.random() < 0.5 for _ in range(N)]
-    protos = {d: cs.CPU(0, dtype=d) for d in (F32, I32, BOOL)}
-    for kind in ("CPU", "Generic"):
+    lists = {
+        "float": (F32, floats, {"array": (lambda: array.array("f", floats), 0.25)}, np.float32, 0.2),
+        "int": (I32, ints, {"array": (lambda: array.array("i", ints), 0.25)}, np.int32, 0.2),
+        "bool": (BOOL, bools, {}, np.bool_, 0.06),
+    }
+    makers = {
+        "CPU": lambda values, dtype: cs.CPU(0, dtype=dtype).new_like(values),
+        "Generic": lambda values, dtype: cs.Generic(values, dtype=dtype),
+    }
+    for kind, make in makers.items():
+        for name, (dtype, values, rivals, numpy_type, limit) in lists.items():
 
-        def into(values: object, dtype: cs.DType, kind: str = kind) -> object:
-            return protos[dtype].new_like(values) if kind == "CPU" else cs.Generic(values, dtype=dtype)
+            def ours(make=make, values=values, dtype=dtype) -> object:
+                return make(values, dtype)
 
-        limits = {"array": 0.25, "np.array": 0.2}
-        yield Row(
-            f"{kind} from a list of float",
-            Contender(lambda: into(floats, F32)),
-            {
-                "array": Contender(lambda: array.array("f", floats)),
-                "np.array": Contender(lambda: np.array(floats, np.float32)),
-            },
-            limits,
-            per=N,
-            rounds=7,
-        )
-        yield Row(
-            f"{kind} from a list of int",
-            Contender(lambda: into(ints, I32)),
-            {
-                "array": Contender(lambda: array.array("i", ints)),
-                "np.array": Contender(lambda: np.array(ints, np.int32)),
-            },
-            limits,
-            per=N,
-            rounds=7,
-        )
-        yield Row(
-            f"{kind} from a list of bool",
-            Contender(lambda: into(bools, BOOL)),
-            {"np.array": Contender(lambda: np.array(bools, np.bool_))},
-            {"np.array": 0.06},
-            per=N,
-            rounds=7,
-        )
-    cpu_f, cpu_i = protos[F32], protos[I32]
-    yield Row(
-        "CPU from a generator",
-        Contender(lambda: cpu_f.new_like(x for x in floats)),
-        {"np.fromiter": Contender(lambda: np.fromiter((x for x in floats), np.float32))},
-        {"np.fromiter": 0.7},
-        per=N,
-        rounds=5,
-    )
-    yield Row(
-        "CPU from a range",
-        Contender(lambda: cpu_i.new_like(range(N))),
-        {"np.fromiter": Contender(lambda: np.fromiter(range(N), np.int32))},
-        {"np.fromiter": 0.5},
-        per=N,
-        rounds=5,
-    )
-    yield from _buffers(cpu_f, cpu_i)
+            def numpys(values=values, numpy_type=numpy_type) -> object:
+                return np.array(values, numpy_type)
 
-
-def _buffers(cpu_f: cs.Carrier, cpu_i: cs.Carrier) -> Iterator[Row]:
-    n = 8 * N
-    f8 = np.random.default_rng(1).random(n)
+            yield _row(f"{kind} from a list of {name}", ours, N, 7, **rivals, np_array=(numpys, limit))
+    cpu_f, cpu_i = cs.CPU(0), cs.CPU(0, dtype=I32)
+    f8 = np.random.default_rng(1).random(8 * N)
     f4, i8 = f8.astype(np.float32), (f8 * 1e6).astype(np.int64)
-    yield Row(
-        "CPU from float64, rounded",
-        Contender(lambda: cpu_f.new_like(f8)),
-        {"astype": Contender(lambda: f8.astype(np.float32))},
-        {"astype": 1.05},
-        per=n,
-    )
-    yield Row(
-        "CPU from int64, range-checked",
-        Contender(lambda: cpu_i.new_like(i8)),
-        {"astype": Contender(lambda: i8.astype(np.int32))},
-        {"astype": 1.05},
-        per=n,
-    )
-    yield Row(
-        "CPU from float32",
-        Contender(lambda: cpu_f.new_like(f4)),
-        {"ndarray.copy": Contender(f4.copy)},
-        {"ndarray.copy": 1.1},
-        per=n,
-    )
     gib = 2**28
-
-    yield Row(
-        "CPU(1 GiB) returns",
-        Contender(lambda: cs.CPU(gib)),
-        {"np.zeros": Contender(lambda: np.zeros(gib, np.float32))},
-        rounds=5,
+    yield from (
+        _row(
+            "CPU from a generator",
+            lambda: cpu_f.new_like(x for x in floats),
+            N,
+            5,
+            np_fromiter=(lambda: np.fromiter((x for x in floats), np.float32), 0.7),
+        ),
+        _row(
+            "CPU from a range",
+            lambda: cpu_i.new_like(range(N)),
+            N,
+            5,
+            np_fromiter=(lambda: np.fromiter(range(N), np.int32), 0.5),
+        ),
+        _row(
+            "CPU from float64, rounded",
+            lambda: cpu_f.new_like(f8),
+            8 * N,
+            15,
+            astype=(lambda: f8.astype(np.float32), 1.05),
+        ),
+        _row(
+            "CPU from int64, range-checked",
+            lambda: cpu_i.new_like(i8),
+            8 * N,
+            15,
+            astype=(lambda: i8.astype(np.int32), 1.05),
+        ),
+        _row("CPU from float32", lambda: cpu_f.new_like(f4), 8 * N, 15, copy=(f4.copy, 1.1)),
+        _row(
+            "CPU(1 GiB) returns",
+            lambda: cs.CPU(gib),
+            1,
+            5,
+            np_zeros=(lambda: np.zeros(gib, np.float32), None),
+        ),
     )
