@@ -134,9 +134,11 @@ class CARRIER_API Carrier : public RefCounted {
     void require_slot(std::int64_t index) const;
     /// require_live and StateError when owned by somebody whose scope this thread is not in: for transitions.
     void require_access() const;
+    /// For tests: how many carriers made since the first call are alive. The first call begins the count.
+    static std::int64_t live() noexcept;
 
   protected:
-    Carrier() noexcept = default;
+    Carrier() noexcept;
     /// Called once by a constructor: what never changes. A kind that leaves the dtype out answers do_dtype.
     void describe_storage(const DType& dtype, bool writable) noexcept;
     /// The host address the fast path may use; null for none.
@@ -191,6 +193,7 @@ class CARRIER_API Carrier : public RefCounted {
     std::uint32_t worker_forks_ = 0;
     std::uint32_t depth_ = 0;
     bool releasing_ = false;  ///< a hook of the release runs
+    const bool counted_;      ///< by `live`
     mutable std::atomic<std::uint64_t> serial_{0};
 };
 

@@ -7,10 +7,20 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/inner.hpp"
 #include "carrier/ownership.hpp"
+#include "storage/live_count.hpp"
 
 namespace carrier {
 
+namespace {
+storage::LiveCount alive;
+}  // namespace
+
+Carrier::Carrier() noexcept : counted_(alive.made()) {}
+
+std::int64_t Carrier::live() noexcept { return alive.ask(); }
+
 Carrier::~Carrier() {
+    alive.gone(counted_);
     // A binding may reuse the memory for an instance that is not yet constructed: what its fast path reads
     // there must look released.
     hot_.size = 0;

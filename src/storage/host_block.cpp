@@ -11,6 +11,7 @@
 
 #include "carrier/errors.hpp"
 #include "os/memory.hpp"
+#include "storage/live_count.hpp"
 #include "storage/page_pool.hpp"
 
 namespace carrier {
@@ -25,14 +26,7 @@ constexpr std::size_t kImplausible = std::size_t{1} << 30;
 /// Unmapping this much takes long enough to let the host's other threads run.
 constexpr std::size_t kSlowToUnmap = std::size_t{8} << 20;
 
-std::atomic<bool> counting{false};
-std::atomic<std::int64_t> alive{0};
-
-bool count() noexcept {
-    if (!counting.load(std::memory_order_relaxed)) return false;
-    alive.fetch_add(1, std::memory_order_relaxed);
-    return true;
-}
+storage::LiveCount alive;
 
 [[noreturn]] void refuse(std::size_t bytes) {
     throw MemoryError("cannot allocate " + std::to_string(bytes) + " bytes of host memory (the machine has " +
@@ -53,13 +47,13 @@ void* take(std::size_t bytes, bool zeroed) noexcept {
 
 }  // namespace
 
-HostBlock::HostBlock(std::byte* data, std::size_t size) noexcept : mapped_(count() ? kCounted : 0) {
+HostBlock::HostBlock(std::byte* data, std::size_t size) noexcept : mapped_(alive.made() ? kCounted : 0) {
     size_ = size;
     data_ = data;
 }
 
 HostBlock::~HostBlock() {
-    if ((mapped_ & kCounted) != 0) alive.fetch_sub(1, std::memory_order_relaxed);
+    alive.gone((mapped_ & kCounted) != 0);
     if (mapped() != 0 && !storage::PagePool::put(data_, mapped())) {
         if (mapped() >= kSlowToUnmap) {
             const Unlocked unlocked;
@@ -154,9 +148,6 @@ void HostBlock::write(std::size_t offset, std::span<const std::byte> from) {
 
 void HostBlock::trim_pool() noexcept { storage::PagePool::clear(); }
 
-std::int64_t HostBlock::live() noexcept {
-    counting.store(true, std::memory_order_relaxed);
-    return alive.load(std::memory_order_relaxed);
-}
+std::int64_t HostBlock::live() noexcept { return alive.ask(); }
 
 }  // namespace carrier

@@ -425,10 +425,10 @@ void run(Input& in) {
     }();
     Faults& faults = Faults::standing();
     const bool anew = in.one_in(8);
-    const std::int64_t blocks = HostBlock::live(), files = FileBlock::live();
+    const std::int64_t blocks = HostBlock::live(), files = FileBlock::live(), carriers = Carrier::live();
     History(in).run();
     storage::Closer::drain();
-    FUZZ_CHECK(HostBlock::live() == blocks && FileBlock::live() == files);
+    FUZZ_CHECK(HostBlock::live() == blocks && FileBlock::live() == files && Carrier::live() == carriers);
     const std::string session = session_directory();
     const bool kept = faults.kept_a_file();
     FUZZ_CHECK(kept || session.empty() || std::filesystem::is_empty(session));
