@@ -127,3 +127,42 @@ def test_the_first_file_is_the_first_trace(session):
         assert len(os.listdir(os.environ["TMPDIR"])) == 1
         """
     )
+
+
+IN_ANOTHER = """
+import os
+try:
+    import carrier_storage
+    told = "imported"
+except BaseException as error:
+    told = f"{type(error).__name__}: {error}"
+with open(os.path.join(os.environ["TMPDIR"], "told"), "w") as file:
+    file.write(told)
+"""
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_subinterpreters_are_refused(first, session):
+    """In a subinterpreter importing is an ImportError that says what to use; the main interpreter never notices."""
+    run_child(
+        f"""
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        if {first}:
+            import carrier_storage as cs
+        other = interpreters.create()
+        interpreters.run_string(other, {IN_ANOTHER!r})
+        interpreters.destroy(other)
+        import carrier_storage as cs
+        h = cs.Evictable(cs.CPU(2), cs.FileBacked(dtype=cs.DType.Float32))
+        h[0] = 1.5
+        h.evict()
+        h.promote()
+        assert list(h) == [1.5, 0.0]
+        """
+    )
+    told = (session / "told").read_text()
+    assert told.startswith("ImportError: ") and "subinterpreter" in told
+    assert os.listdir(session) == ["told"]

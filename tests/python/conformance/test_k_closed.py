@@ -183,3 +183,24 @@ def test_instances_refuse_attributes_where_closed():
         for name in ("get_value", "anything"):
             with pytest.raises(AttributeError):
                 setattr(c, name, replacement)
+
+
+def test_an_instance_keeps_its_class():
+    """No assignment turns one shipped kind into another, or changes a class for everybody."""
+    made = [
+        cs.CPU(1),
+        cs.Generic([1.0], dtype=F32),
+        cs.FileBacked(dtype=F32),
+        cs.Evictable(cs.CPU(1), cs.CPU(1)),
+        cs.Shape(1),
+        cs.Stride(1),
+        F32,
+        cs.DType.Any,
+    ]
+    for instance in made:
+        for other in made:
+            if type(other) is not type(instance):
+                with pytest.raises(TypeError):
+                    instance.__class__ = type(other)
+        with pytest.raises(TypeError):
+            type(instance).anything = 1
