@@ -28,6 +28,14 @@ inline Encoding encoding_of(const DType& dtype) noexcept {
 /// Bytes of one slot: 4, 4 and 1.
 constexpr std::size_t slot_bytes(Encoding encoding) noexcept { return encoding == Encoding::bool8 ? 1 : 4; }
 
+/// Bytes of so many slots. More than memory can address become the greatest number, which every allocation
+/// refuses and no memory has.
+constexpr std::size_t bytes_of(std::int64_t slots, Encoding encoding) noexcept {
+    const std::size_t width = slot_bytes(encoding);
+    const auto count = static_cast<std::size_t>(slots);
+    return count <= PTRDIFF_MAX / width ? count * width : SIZE_MAX;
+}
+
 /// A normalized value of one slot, without its encoding.
 union Scalar {
     float float32;

@@ -20,8 +20,7 @@ Edit::Edit(Ref<Carrier> carrier) {
         block_ = own;
     } else {
         const std::int64_t slots = carrier->size();
-        const Ref<HostBlock> copy = HostBlock::allocate(
-            static_cast<std::size_t>(slots) * slot_bytes(carrier->hot().encoding), Fill::none);
+        const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(slots, carrier->hot().encoding), Fill::none);
         carrier->read(0, slots, {copy->data(), copy->size()});
         block_ = Ref<Block>(copy);
         staged_ = true;

@@ -10,10 +10,6 @@
 
 namespace carrier {
 
-inline std::size_t bytes_of(std::int64_t slots, Encoding encoding) noexcept {
-    return static_cast<std::size_t>(slots) * slot_bytes(encoding);
-}
-
 /// IndexError unless every slot of `part` lies in its carrier, whose size may have changed since the Tensor
 /// was made. `what` is the message's subject: "the source".
 void require_reach(const Subtensor& part, const char* what);

@@ -32,10 +32,6 @@ Target& target_of(nb::handle self) {
     return require_instance<Target>(self, "self", std::is_same_v<Target, Tensor> ? "Tensor" : "Carrier");
 }
 
-std::size_t bytes_of(Encoding encoding, std::int64_t slots) noexcept {
-    return static_cast<std::size_t>(slots) * slot_bytes(encoding);
-}
-
 /// The arguments `start` and `stop`; no stop is the target's size when it is asked for.
 struct Range {
     std::int64_t start;
@@ -56,7 +52,7 @@ template <class Target>
 Ref<HostBlock> copy_out(Target& target, std::int64_t start, std::int64_t stop) {
     target.require_range(start, stop);
     const Encoding encoding = encoding_of(storage_of(target).dtype());
-    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(encoding, stop - start), Fill::none);
+    const Ref<HostBlock> copy = HostBlock::allocate(bytes_of(stop - start, encoding), Fill::none);
     target.read(start, stop, {copy->data(), copy->size()});
     return copy;
 }
@@ -113,7 +109,7 @@ void write(nb::handle self, nb::handle first, nb::handle values) {
     if (count) target.require_range(start, sum(start, *count));
     // Taken as they are, but not by hooks, which may write to them.
     if (typed && holds_slots(*buffer, encoding) && Inner::block(storage))
-        return target.write(start, {buffer->data(), bytes_of(encoding, *count)});
+        return target.write(start, {buffer->data(), bytes_of(*count, encoding)});
 
     const auto left = [&] { return static_cast<std::size_t>(target.size() - start); };
     Staging staging(encoding, static_cast<std::size_t>(count.value_or(0)), left(), [&](std::size_t staged) {

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "carrier/errors.hpp"
 
@@ -57,6 +58,8 @@ void translate(const std::exception_ptr& thrown) {
         PyErr_SetString(PyExc_MemoryError, error.what());
     } catch (const Error& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
+    } catch (const std::length_error&) {  // of a container
+        PyErr_SetString(PyExc_MemoryError, "so many values exceed what memory can address");
     }
 }
 

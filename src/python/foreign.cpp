@@ -80,7 +80,7 @@ Ref<CPU> wrap(const Foreign& foreign, bool writable, std::function<void()> end) 
     };
     Ref<HostBlock> block;
     try {
-        const auto bytes = static_cast<std::size_t>(foreign.count()) * slot_bytes(encoding_of(foreign.dtype));
+        const auto bytes = bytes_of(foreign.count(), encoding_of(foreign.dtype));
         block = HostBlock::wrap(foreign.address != nullptr ? foreign.address : nothing, bytes, give_back);
     } catch (...) {
         give_back();

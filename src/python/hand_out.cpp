@@ -23,10 +23,6 @@ std::vector<std::int64_t> to_vector(std::span<const std::int64_t> numbers) {
     return {numbers.begin(), numbers.end()};
 }
 
-std::size_t bytes_of(std::int64_t slots, Encoding encoding) noexcept {
-    return static_cast<std::size_t>(slots) * slot_bytes(encoding);
-}
-
 }  // namespace
 
 std::optional<HandOut> shared(const Carrier& carrier) {

@@ -17,7 +17,8 @@ constexpr std::size_t kFirstSlots = 64;
 
 Staging::Staging(Encoding encoding, std::size_t expected, std::size_t limit, TooMany too_many)
     : Intake(encoding, false),
-      block_(HostBlock::allocate(std::max(expected, std::size_t{1}) * slot_bytes(encoding), Fill::none)),
+      block_(HostBlock::allocate(
+          bytes_of(static_cast<std::int64_t>(std::max(expected, std::size_t{1})), encoding), Fill::none)),
       limit_(limit),
       too_many_(std::move(too_many)) {}
 

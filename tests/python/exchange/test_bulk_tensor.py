@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from customs import Faulty, HookedCarrier, HookFailure, LeastCarrier
+from customs import Faulty, HookedCarrier, HookFailure, LeastCarrier, WritableCarrier
 from helpers import line, many_planes, state, tensor
 from kinds import BOOL, F32, I32, KINDS, Cell, each, is_evictable
 
@@ -289,3 +289,45 @@ def test_values_from_the_carriers_own_memory(placement, data):
     for slot, v in zip(where, taken, strict=True):
         model[slot] = v
     assert c.tolist() == model
+
+
+VAST = cs.Layout(cs.Shape(2**62), cs.Stride(0))  # so many values that their bytes wrap around to 0
+
+
+@each(lambda kind: not kind.evictable)
+def test_more_values_than_memory_can_address(cell: Cell):
+    """An allocation too large for memory is a MemoryError, however few slots a broadcast has."""
+    c = cell.make(4)
+    t = cs.Tensor(c, 0, VAST)
+    before = state(c)
+    for call in (
+        t.read,
+        t.tolist,
+        lambda: t.read(0, 2**62),
+        lambda: t.read(5, 2**62),
+        lambda: t.read(0, 2**61),
+    ):
+        with pytest.raises(MemoryError):
+            call()
+    with pytest.raises(MemoryError):
+        t.__dlpack__(copy=True, max_version=(1, 0))
+    with pytest.raises((OverflowError, TypeError, MemoryError)):
+        t.write(0, range(2**62))
+    if cell.kind.custom:
+        with pytest.raises(MemoryError):
+            t.fill(cell.good)
+    assert state(c) == before
+    t.write(2**62 - 1, [cell.good])
+    assert c[0] == cell.good and t.read(2**62 - 1)[0] == cell.good
+
+
+def test_scatters_more_values_than_memory_can_address():
+    """The same for what a scatter has to stage: of slots that only hooks reach, and of its own slots."""
+    c = WritableCarrier([1.0, 2.0])
+    with pytest.raises(MemoryError):
+        c.scatter(cs.Tensor(c, 0, VAST), cs.Tensor(c, 0, line(1)), VAST)
+    own = cs.CPU(2)
+    for source in (c, own):
+        with pytest.raises(MemoryError):
+            own.scatter(cs.Tensor(source, 0, VAST), cs.Tensor(own, 0, line(1)), VAST)
+    assert c.version == own.version == 0
