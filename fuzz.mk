@@ -10,9 +10,9 @@
 FUZZ_CXX ?= clang++-14
 FUZZ_SECONDS ?= 60
 FUZZERS ?= $(notdir $(basename $(wildcard tests/fuzz/*_fuzz.cpp)))
-fuzz_runs_carriers_fuzz := 3000
-fuzz_runs_values_fuzz := 5000
-fuzz_runs_layout_fuzz := 20000
+fuzz_runs_carriers_fuzz := 1500
+fuzz_runs_values_fuzz := 4000
+fuzz_runs_layout_fuzz := 8000
 fuzz_run = mkdir -p build/fuzz/found && ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=16 UBSAN_OPTIONS=print_stacktrace=1 \
 	build/fuzz/$(1) -artifact_prefix=build/fuzz/found/$(1)- -timeout=30 -rss_limit_mb=4096 -len_control=0 -max_len=600 -verbosity=0 -print_final_stats=1
 
@@ -26,7 +26,7 @@ fuzz-for-a-while-%: build/fuzz/built
 fuzz-check-%: build/fuzz/built
 	$(call fuzz_run,$*) -runs=$(fuzz_runs_$*) -seed=1
 
-build/fuzz/built: $(venv)/tools $(core_files) $(shell find tests/fuzz tests/cpp/support -type f 2>/dev/null)
+build/fuzz/built: $(tools)/tools $(core_files) $(shell find tests/fuzz tests/cpp/support tests/cpp/layout -type f 2>/dev/null)
 	cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g' \
 		-DCMAKE_CXX_COMPILER=$(FUZZ_CXX) -DCARRIER_FUZZ=ON
 	cmake --build build/fuzz -j$(JOBS)
