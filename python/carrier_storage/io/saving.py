@@ -15,7 +15,7 @@ from carrier_storage.io.gather import Outgoing
 from carrier_storage.io.npy import write_header
 from carrier_storage.io.npz import ENDING
 from carrier_storage.io.replace import Whole, replacing
-from carrier_storage.io.tensors import METADATA, check_header, header_of
+from carrier_storage.io.tensors import METADATA, check_header, header_of, library
 
 _LONGEST_MEMBER = 65535  # bytes of a name in a zip archive
 
@@ -95,6 +95,7 @@ def _write_npz(file: Whole, arrays: list[Outgoing]) -> None:
 
 
 def _check_safetensors(path: str, arrays: list[Outgoing]) -> None:
+    library(path)
     for array in arrays:
         _utf8(path, array.name)
         if array.name == METADATA:

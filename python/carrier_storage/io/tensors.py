@@ -2,9 +2,11 @@
 # Copyright carrier-storage contributors
 """`.safetensors`: the library checks the header, whose offsets then say where the values are."""
 
+import importlib
 import json
 import os
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,19 +25,24 @@ _DTYPES = {
 _CODES = {np.dtype(np.float32): "F32", np.dtype(np.int32): "I32", np.dtype(np.bool_): "BOOL"}
 
 
-def check_header(path: str, descriptor: int) -> None:
-    """The library's judgement on an open file: shapes, ranges, overlaps, gaps. ValueError, ImportError."""
+def library(path: str) -> ModuleType:
+    """The package that knows the format. ImportError that says what to install."""
     try:
-        from safetensors import SafetensorError, safe_open
+        return importlib.import_module("safetensors")
     except ImportError as error:
         raise ImportError(
-            f"{path}: .safetensors files need the package safetensors ({error}); pip install 'carrier-storage[files]'"
+            f"{path}: .safetensors files need safetensors ({error}); pip install 'carrier-storage[files]'"
         ) from None
+
+
+def check_header(path: str, descriptor: int) -> None:
+    """The library's judgement on an open file: shapes, ranges, overlaps, gaps. ValueError, ImportError."""
+    safetensors = library(path)
     opened = f"/dev/fd/{descriptor}"  # the very file, whatever has become of the path
     try:
-        with safe_open(opened if os.path.exists(opened) else path, framework="np"):  # noqa: PTH110
+        with safetensors.safe_open(opened if os.path.exists(opened) else path, framework="np"):  # noqa: PTH110
             pass
-    except SafetensorError as error:
+    except safetensors.SafetensorError as error:
         raise ValueError(f"{path}: not a .safetensors file, truncated or damaged: {error}") from None
 
 

@@ -406,3 +406,28 @@ def test_importing_the_package_imports_nothing_more():
         "assert 'dask' not in sys.modules and 'safetensors' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_the_safetensors_library(tmp_path):
+    """An ImportError says what to install, before anything is done; the other formats need nothing."""
+    path = write(tmp_path, "safetensors", w=samples(I32))
+    code = """
+    import sys
+    sys.modules["safetensors"] = None
+    import carrier_storage as cs
+    from carrier_storage.io import load, save
+    folder = sys.argv[1]
+    reading = lambda: load(f"{folder}/arrays.safetensors")
+    writing = lambda: save(f"{folder}/new.safetensors", {"w": cs.CPU(1)})
+    for call in (reading, writing):
+        try:
+            call()
+        except ImportError as error:
+            assert "carrier-storage[files]" in str(error) and ".safetensors" in str(error)
+        else:
+            sys.exit("no error")
+    save(f"{folder}/w.npz", {"w": cs.CPU(1)})
+    assert load(f"{folder}/w.npz")["w"].tolist() == [0.0]
+    """
+    run_child(code, args=[str(tmp_path)])
+    assert sorted(os.listdir(tmp_path)) == [path.name, "w.npz"]
