@@ -28,6 +28,7 @@ std::uintptr_t address_of(nb::handle pointer) {
         const unsigned long long large = PyLong_AsUnsignedLongLong(pointer.ptr());
         if (PyErr_Occurred() == nullptr) return static_cast<std::uintptr_t>(large);
         PyErr_Clear();
+        throw ValueError("pointer must be an address; got an integer that does not fit 64 bits");
     }
     throw ValueError("pointer must be a positive address; got " + nb::cast<std::string>(nb::str(pointer)));
 }
