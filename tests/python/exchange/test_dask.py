@@ -164,12 +164,14 @@ def test_dask_knows_the_size_by_itself(installed):
 
 @pytest.fixture
 def sizeof():
-    """Dask's, with our registration, whether or not this is an installation."""
+    """A dispatch such as dask's, with our registration, whether or not this is an installation."""
     from carrier_storage._dask import register
-    from dask.sizeof import sizeof
+    from dask.utils import Dispatch
 
-    register(sizeof)
-    return sizeof
+    fresh = Dispatch("sizeof")
+    fresh.register(object, sys.getsizeof)
+    register(fresh)
+    return fresh
 
 
 @each()
