@@ -37,7 +37,7 @@ nb::object method_of(nb::handle x, const char* name) {
     if (method.is_valid()) return method;
     nb::python_error raised;
     if (!raised.matches(PyExc_AttributeError)) throw raised;
-    throw TypeError("a " + class_name(x) + " has no " + name +
+    throw TypeError(class_name(x) + " has no " + name +
                     "(), so it exports nothing by DLPack; copy its values with new_like");
 }
 
@@ -139,7 +139,7 @@ struct HeldView {
     explicit HeldView(nb::handle x) {
         if (PyObject_CheckBuffer(x.ptr()) == 0)
             throw TypeError(
-                "a " + class_name(x) +
+                class_name(x) +
                 " does not export its memory by the buffer protocol; copy its values with new_like");
         if (PyObject_GetBuffer(x.ptr(), &view, PyBUF_FULL_RO) != 0) throw nb::python_error();
         held = true;

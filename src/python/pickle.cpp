@@ -53,9 +53,9 @@ Carrier& self_of(nb::handle self) { return require_instance<Carrier>(self, "self
 bool is_custom(const Carrier& carrier) { return dynamic_cast<const PyCarrier*>(&carrier) != nullptr; }
 
 [[noreturn]] void refuse_custom(nb::handle carrier) {
-    throw TypeError("a " + class_name(carrier) +
-                    " carrier cannot be pickled or copied: its class is a custom one without a __reduce__ of "
-                    "its own; write one, or copy the values with new_like");
+    throw TypeError(class_name(carrier) +
+                    " cannot be pickled or copied: it is a custom carrier class without a __reduce__ of its "
+                    "own; write one, or copy the values with new_like");
 }
 
 /// Whether the class of a custom carrier says how it travels.
