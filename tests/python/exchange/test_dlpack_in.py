@@ -277,6 +277,18 @@ def test_the_exporters_own_error(error):
         cs.CPU.from_dlpack(Unplaced())
 
 
+def test_an_error_of_a_property():
+    """What looking a method up raises passes through too; only its absence is a TypeError."""
+
+    class Lazy:
+        @property
+        def __dlpack_device__(self):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        cs.CPU.from_dlpack(Lazy())
+
+
 def test_an_exporter_that_knows_no_version():
     """It is asked again without."""
 
