@@ -34,7 +34,7 @@ def refused(path, *parts, ways=WAYS):
         for part in (path.name, *parts):
             assert part in str(refusal.value), way
         assert len(str(refusal.value).splitlines()) == 1
-    assert cs._core._live()["file_blocks"] == before
+    assert cs._core._live()["file_blocks"] <= before  # fewer when garbage of other tests goes meanwhile
     assert not any(os.path.realpath(f"/dev/fd/{fd}") == str(path) for fd in os.listdir("/dev/fd"))
 
 

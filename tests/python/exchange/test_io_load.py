@@ -307,7 +307,7 @@ def test_a_kind_that_cannot_hold_the_dtype_makes_nothing(tmp_path):
     before = cs._core._live()["file_blocks"]
     with pytest.raises(ValueError, match="'mask'.*FileBacked"):
         load(path, kind=cs.FileBacked)
-    assert cs._core._live()["file_blocks"] == before
+    assert cs._core._live()["file_blocks"] <= before
 
 
 # ---- progress, memory, arguments -------------------------------------------------------------------------------------

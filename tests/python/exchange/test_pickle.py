@@ -3,6 +3,7 @@
 """Decisions M, pickle: what arrives, from any state, by any protocol; and what is refused."""
 
 import array
+import gc
 import itertools
 import pickle
 import struct
@@ -222,6 +223,7 @@ def test_a_size_that_does_not_match_is_a_value_error(cell: Cell):
     """And leaves nothing behind: neither files nor memory."""
     head, frames = frames_of(cell.make(100))
     raw = bytes(frames[0].raw())
+    gc.collect()
     before = _core._live()
     width = len(raw) // 100
     for bad in (raw[:-width], raw + bytes(width), b"", raw[: width - 1], raw[:-1], raw + b"\0"):
@@ -274,6 +276,7 @@ HOSTILE = [
 @pytest.mark.parametrize("arguments", HOSTILE, ids=repr)
 def test_hostile_pickles_are_clear_errors(arguments):
     """No crash, no allocation on a pickle's word, nothing left behind."""
+    gc.collect()
     before = _core._live()
     with pytest.raises((TypeError, ValueError, BufferError, NotImplementedError)) as raised:
         _core._rebuild(*arguments)
@@ -673,6 +676,7 @@ def test_an_inherited_file_in_a_forked_child():
 def test_nothing_leaks():
     """Blocks of twins, pickles and frames go."""
     c, f = make_cpu(range(5000), I32), cs.FileBacked(dtype=I32).new_like(range(5000))
+    gc.collect()
     before = _core._live()
     for way in WAYS.values():
         for thing in (c, f, cs.Tensor(c, 0, line(5))):
