@@ -183,5 +183,14 @@ TEST(BulkAtomicity, AHookThatRefusesLeavesTheOldValues) {
     }
 }
 
+TEST(BulkSizes, BytesThatWouldWrapAroundAreNotTaken) {
+    const Layout vast(Shape{std::int64_t{1} << 62}, Stride{0});
+    for (const DType* dtype : {&DType::Float32(), &DType::Int32()}) {
+        const Tensor t(Ref<Carrier>(make<CPU>(1, *dtype)), 0, vast);
+        EXPECT_THROW(t.read(0, t.size(), {}), ValueError);
+        EXPECT_THROW(HostBlock::allocate(bytes_of(t.size(), encoding_of(*dtype)), Fill::none), MemoryError);
+    }
+}
+
 }  // namespace
 }  // namespace carrier::testing
