@@ -38,7 +38,7 @@ void end_capsule(PyObject* capsule) {
 }
 
 template <class Managed>
-nb::object capsule_of(HandOut memory, std::uint64_t flags) {
+nb::object capsule_of(HandOut&& memory, std::uint64_t flags) {
     auto made = std::make_unique<Export<Managed>>();
     made->memory = std::move(memory);
     HandOut& m = made->memory;
