@@ -3,8 +3,7 @@
 # Copyright carrier-storage contributors
 #
 # Brings Debian packages. Usage: packages.sh FOLDER PACKAGE...
-# Root: installed. Anyone else: unpacked into FOLDER (FOLDER/usr/...), together with those of their direct dependencies that are
-# not installed. Needs apt.
+# Root: installed. Anyone else: unpacked into FOLDER (FOLDER/usr/...), each -dev package with its shared library. Needs apt.
 set -eu
 folder=$1
 shift
@@ -20,8 +19,11 @@ state=$(cd "$folder/apt" && pwd)
 options="-o Dir::State::Lists=$state/lists -o Dir::State::status=$state/status -o Dir::Cache=$state
     -o Dir::Cache::archives=$state/archives -o Debug::NoLocking=1"
 apt-get $options update -qq
-for package in $(apt-cache $options depends "$@" | sed -n 's/^ *Depends: \([^ <>]*\)$/\1/p' | sort -u); do
-    if ! dpkg -s "$package" >/dev/null 2>&1; then set -- "$@" "$package"; fi
+for package in "$@"; do
+    # A library's own name differs from release to release; its development package knows it.
+    for needed in $(apt-cache $options depends "$package" | sed -n 's/^ *Depends: \([^ <>]*\)$/\1/p'); do
+        case $package:$needed in *-dev:"${package%-dev}"*) set -- "$@" "$needed" ;; esac
+    done
 done
 rm -f "$state"/*.deb
 (cd "$state" && apt-get $options download -qq "$@")
