@@ -21,11 +21,11 @@ class HostIntake final : public Intake {
     std::span<std::byte> room(std::size_t slots) override {
         const std::size_t width = slot_bytes(encoding());
         const std::size_t need = used_ + std::max<std::size_t>(slots, 1) * width;
-        if (!block_)
+        if (!block_) {
             block_ = HostBlock::allocate(std::max(need, kFirstBytes), Fill::none);
-        else if (block_->size() < need)
-            block_ = HostBlock::resized(std::move(block_),
-                                        std::max(need, block_->size() + block_->size() / 2), used_);
+        } else if (const std::size_t have = block_->size(); have < need) {
+            block_ = HostBlock::resized(std::move(block_), std::max(need, have + have / 2), used_);
+        }
         return {block_->data() + used_, block_->size() - used_};
     }
     void filled(std::size_t slots) override { used_ += slots * slot_bytes(encoding()); }
