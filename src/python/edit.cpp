@@ -104,7 +104,7 @@ void bind_edit(nb::module_& m) {
         .def(
             "__exit__",
             [](EditScope& scope, const nb::args& exception) {
-                leave(scope, exception.size() == 0 || exception[0].is_none());
+                leave(scope, exception.empty() || exception[0].is_none());
             },
             nb::sig("def __exit__(self, *exception: object) -> None"));
     nb::borrow<nb::class_<Carrier, PyCarrier>>(nb::type<Carrier>())

@@ -44,7 +44,7 @@ void initialize(nb::handle self, const nb::args& args, const nb::kwargs& kwargs)
     if (filename.is_valid() && !filename.is_none()) name = name_of(filename);
     void* memory =
         require_fresh<FileBacked>(self, "FileBacked");  // __fspath__ may have called __init__ itself
-    adopt(new (memory) FileBacked(wanted, std::move(name), is_writable), self);
+    adopt(new (memory) FileBacked(wanted, name, is_writable), self);
 }
 
 nb::object path(nb::handle self) {

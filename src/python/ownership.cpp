@@ -71,7 +71,7 @@ void bind_ownership(nb::module_& m) {
             },
             nb::sig("def __enter__(self) -> Carrier"))
         .def(
-            "__exit__", [](Access& scope, nb::args) { scope.token->leave(); },
+            "__exit__", [](Access& scope, const nb::args&) { scope.token->leave(); },
             nb::sig("def __exit__(self, *exception: object) -> None"));
 
     nb::class_<Ownership>(m, "Ownership", nb::type_slots(token_slots), nb::is_weak_referenceable(),

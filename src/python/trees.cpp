@@ -29,7 +29,7 @@ bool is_text(PyObject* object) noexcept {
     return PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object);
 }
 
-IntTree leaf(nb::object exact, const Rule& rule) {
+IntTree leaf(const nb::object& exact, const Rule& rule) {
     if (rule.key) return IntTree(index_of(exact));
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(exact.ptr(), &overflow);

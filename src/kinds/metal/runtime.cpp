@@ -49,7 +49,7 @@ const Module& load() {
                (path.empty() ? std::string(CARRIER_METAL_MODULE) : path.string()) + " is not there)");
     if (module_handle == nullptr) module_handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module_handle == nullptr) {
-        const char* why = dlerror();
+        const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): of this thread alone
         refuse("the Metal module could not be loaded (" +
                (why != nullptr ? std::string(why) : path.string()) + ")");
     }
