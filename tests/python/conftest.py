@@ -3,6 +3,7 @@
 """Fixtures of the Python tests. Kinds and their factories are in kinds.py."""
 
 import gc
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,12 @@ def collected():
     gc.collect()
     yield
     gc.collect()
+
+
+def pytest_configure():
+    """A shell that runs the tests in the background has them ignore Ctrl-C, and so would their child processes."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish():
