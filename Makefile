@@ -68,7 +68,7 @@ test-all: $(venv)/torch
 test-cpp: $(cpp)/built
 	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
 test-python: $(venv)/installed
-	$(python) -m pytest $(PYTEST_ARGS) tests/python
+	$(python) -m pytest $(PYTEST_ARGS) -n $(JOBS) tests/python
 
 include metal.mk
 include fuzz.mk

@@ -4,6 +4,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,6 +13,11 @@ from pathlib import Path
 import carrier_storage as cs
 
 HERE = Path(__file__).parent
+
+
+def named(parameter) -> str:
+    """For ``ids``: its repr, the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(parameter))
 
 
 def values(carrier) -> list:

@@ -15,7 +15,7 @@ from carrier_storage import _core
 
 from customs import HookedCarrier, LeastCarrier
 from exchange.twins import PICKLES, WAYS, Travelling, check_twin, make_travelling, tree
-from helpers import compound, line, run_child, state
+from helpers import compound, line, named, run_child, state
 from kinds import BOOL, F32, I32, Cell, each, each_kind, hierarchy, is_evictable, make_cpu, metal_absence
 
 np = pytest.importorskip("numpy")
@@ -273,7 +273,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("arguments", HOSTILE, ids=repr)
+@pytest.mark.parametrize("arguments", HOSTILE, ids=named)
 def test_hostile_pickles_are_clear_errors(arguments):
     """No crash, no allocation on a pickle's word, nothing left behind."""
     gc.collect()
@@ -520,7 +520,7 @@ def test_subtensors(way):
         (pair, (cs.Subtensor(cs.CPU(2), 0, line(1)),), ()),
         ("pair", (cs.Subtensor(cs.CPU(2), 0, line(1)),), ()),
     ],
-    ids=repr,
+    ids=named,
 )
 def test_hostile_tensors_are_clear_errors(arguments):
     with pytest.raises((TypeError, ValueError)):

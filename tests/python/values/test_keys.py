@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from helpers import named
 from values.oracle import I32
 
 modes = st.recursive(st.integers(1, 4), lambda inner: st.lists(inner, max_size=3), max_leaves=4)
@@ -119,7 +120,7 @@ def test_modes_come_back_from_repr_and_pickle(tree):
             assert pickle.loads(pickle.dumps(made, protocol)) == made
 
 
-@pytest.mark.parametrize("key", ["0", b"0", 1.0, None, ("0",), ([1.0],), {"a": 1}, object()], ids=repr)
+@pytest.mark.parametrize("key", ["0", b"0", 1.0, None, ("0",), ([1.0],), {"a": 1}, object()], ids=named)
 def test_what_is_no_integer_is_a_type_error_before_the_state(key):
     layout = cs.Layout(cs.Shape(2, 3), cs.Stride(3, 1))
     carrier = cs.CPU(6)
