@@ -160,6 +160,13 @@ EXPECTED = (
 )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_heap():
+    """What other tests have left is no garbage here: each example collects."""
+    gc.collect()
+    gc.freeze()
+
+
 @given(st.sampled_from(sorted(KINDS)), st.sampled_from(CONCRETE), st.lists(acts, max_size=12), hints)
 def test_iterables_that_misbehave(kind, dtype, sequence, hint):
     if dtype is BOOL and kind == "FileBacked":
