@@ -4,6 +4,8 @@
 
 import gc
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,10 +16,11 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture
-def session(tmp_path, monkeypatch):
-    """An empty temporary directory for child processes: what they leave there can be seen."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    return tmp_path
+def session(monkeypatch):
+    """An empty temporary directory for child processes, short as sockets want it: what they leave there can be seen."""
+    with tempfile.TemporaryDirectory(prefix="cs", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield Path(folder)
 
 
 @pytest.fixture

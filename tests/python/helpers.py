@@ -13,6 +13,7 @@ from pathlib import Path
 import carrier_storage as cs
 
 HERE = Path(__file__).parent
+FORK_WARNING = "ignore:This process:DeprecationWarning"  # from Python 3.12 on, of a fork beside other threads
 
 
 def named(parameter) -> str:
@@ -91,7 +92,7 @@ def run_child(code: str, *, timeout=60, check=True, env=None, prefix=(), args=()
         text=True,
         timeout=timeout,
         check=False,
-        env={**os.environ, **(env or {})},
+        env={**os.environ, "PYTHONWARNINGS": FORK_WARNING, **(env or {})},
     )
     if check:
         assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stdout, done.stderr)

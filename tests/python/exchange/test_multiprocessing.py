@@ -34,7 +34,7 @@ def run_program(code: str, method: str, folder: Path) -> None:
 
 
 @methods
-def test_arguments_and_results_of_a_pool(method, tmp_path):
+def test_arguments_and_results_of_a_pool(method, session):
     """Every kind goes there and comes back; what the worker does to its twin stays with the worker."""
     run_program(
         """
@@ -72,12 +72,12 @@ def test_arguments_and_results_of_a_pool(method, tmp_path):
                 pool.join()
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
-def test_a_process_and_a_queue(method, tmp_path):
+def test_a_process_and_a_queue(method, session):
     """As a Process's argument and through queues and pipes, large ones too."""
     run_program(
         """
@@ -101,12 +101,12 @@ def test_a_process_and_a_queue(method, tmp_path):
             assert type(h.secondary) is cs.FileBacked and h.tolist() == [0.0] * 3
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
-def test_a_file_in_a_queue_as_the_process_ends(method, tmp_path):
+def test_a_file_in_a_queue_as_the_process_ends(method, session):
     """The queue's thread pickles it, perhaps only while the process ends; its file is there until then."""
     run_program(
         """
@@ -141,13 +141,13 @@ def test_a_file_in_a_queue_as_the_process_ends(method, tmp_path):
             put(back)  # and then this process ends
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
 @pytest.mark.parametrize("end", ["close", "terminate", "exit"])
-def test_pool_workers_leave_no_session_directory(method, end, tmp_path):
+def test_pool_workers_leave_no_session_directory(method, end, session):
     """However the pool ends: closed and joined, terminated, or by leaving its `with` block."""
     run_program(
         f"""
@@ -172,12 +172,12 @@ def test_pool_workers_leave_no_session_directory(method, end, tmp_path):
             assert [c.tolist() for c in got] == [list(range(n)) for n in range(6)]
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
-def test_an_executor(method, tmp_path):
+def test_an_executor(method, session):
     """`concurrent.futures`, whose workers end differently."""
     run_program(
         """
@@ -194,12 +194,12 @@ def test_an_executor(method, tmp_path):
                 assert [r.tolist() for r in pool.map(double, [c] * 5)] == [[2, 4, 6]] * 5
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
-def test_dtypes_of_ones_own(method, tmp_path):
+def test_dtypes_of_ones_own(method, session):
     """Registered by the module that both sides import, they arrive as the same object."""
     run_program(
         """
@@ -220,12 +220,12 @@ def test_dtypes_of_ones_own(method, tmp_path):
                 pool.join()
         """,
         method,
-        tmp_path,
+        session,
     )
 
 
 @methods
-def test_what_cannot_travel_is_told_to_the_caller(method, tmp_path):
+def test_what_cannot_travel_is_told_to_the_caller(method, session):
     run_program(
         """
         import carrier_storage as cs
@@ -248,5 +248,5 @@ def test_what_cannot_travel_is_told_to_the_caller(method, tmp_path):
                 pool.join()
         """,
         method,
-        tmp_path,
+        session,
     )
