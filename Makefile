@@ -53,7 +53,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 build_files := CMakeLists.txt $(wildcard cmake/*)
 core_files := $(build_files) $(shell find src include -type f 2>/dev/null)
 
-.PHONY: run test test-all test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
+.PHONY: run test test-all torch test-cpp test-python test-asan test-tsan bench bench-cpp bench-python format clean
 .PHONY: lint lint-format lint-python lint-sources lint-docs lint-tidy stubs-check
 .DELETE_ON_ERROR:
 
@@ -63,8 +63,9 @@ run: $(venv)/installed
 test: test-cpp
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-metal
-test-all: $(venv)/torch
+test-all: torch
 	@$(MAKE) --no-print-directory test
+torch: $(venv)/torch
 test-cpp: $(cpp)/built
 	$(bin)/ctest --test-dir $(cpp) --output-on-failure -j$(JOBS)
 test-python: $(venv)/installed
