@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "carrier/dtype.hpp"
 #include "carrier/ref.hpp"
@@ -51,6 +52,11 @@ inline Scalar load_slot(Encoding encoding, const std::byte* slot) noexcept {
     else
         std::memcpy(&s, slot, 4);
     return s;
+}
+
+/// Makes stored Bools 1 or 0: memory that others wrote may hold any byte for True.
+inline void normalize_booleans(std::span<std::byte> slots) noexcept {
+    for (std::byte& slot : slots) slot = std::byte{slot != std::byte{0}};
 }
 
 /// Writes a slot; the address may be unaligned.

@@ -31,10 +31,6 @@ void on_block(const Carrier& c, std::size_t bytes, const Check& check, const Wor
     work(*block);
 }
 
-void normalize_booleans(std::span<std::byte> slots) noexcept {
-    for (std::byte& slot : slots) slot = std::byte{slot != std::byte{0}};
-}
-
 void write_block(Block& block, std::size_t offset, std::span<const std::byte> slots) {
     if (block.data() != nullptr) {
         std::memmove(block.data() + offset, slots.data(), slots.size());

@@ -40,8 +40,7 @@ void Snapshot::read(std::int64_t start, std::int64_t stop, std::span<std::byte> 
     }
     const auto run = [&] {
         block_->read(static_cast<std::size_t>(start) * width, into);
-        if (encoding_ == Encoding::bool8)
-            for (std::byte& slot : into) slot = std::byte{slot != std::byte{0}};
+        if (encoding_ == Encoding::bool8) normalize_booleans(into);
     };
     if (into.size() <= kInlineBytes) return run();
     const Unlocked unlocked;

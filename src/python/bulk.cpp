@@ -183,15 +183,10 @@ nb::object list_of(const HostBlock& slots, Encoding encoding) {
 }
 
 /// Values without bytes, one by one.
-nb::object list_of_values(Carrier& carrier) {
+template <class Target>
+nb::object list_of_values(Target& target) {
     nb::list list;
-    for (std::int64_t i = 0; i < carrier.size(); ++i) list.append(object_of(carrier.get_value(i)));
-    return list;
-}
-
-nb::object list_of_values(Tensor& tensor) {
-    nb::list list;
-    for (std::int64_t i = 0; i < tensor.size(); ++i) list.append(object_of(tensor.get_value(i)));
+    for (std::int64_t i = 0; i < target.size(); ++i) list.append(object_of(target.get_value(i)));
     return list;
 }
 

@@ -17,15 +17,11 @@
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
 #include "python/slots.hpp"
+#include "python/type_slot.hpp"
 
 namespace carrier::python {
 
 namespace {
-
-template <class Function>
-void* slot(Function* function) noexcept {
-    return reinterpret_cast<void*>(function);
-}
 
 Carrier& self_of(nb::handle self) { return require_instance<Carrier>(self, "self", "Carrier"); }
 

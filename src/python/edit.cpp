@@ -9,6 +9,7 @@
 #include "python/module.hpp"
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
+#include "python/type_slot.hpp"
 
 namespace carrier::python {
 
@@ -64,11 +65,6 @@ void leave(EditScope& scope, bool keep) {
     const Ref<Edit> edit = std::move(scope.edit);  // writing back may run hooks
     scope.edit = nullptr;
     if (edit) edit->finish(keep);
-}
-
-template <class Function>
-void* slot(Function* function) noexcept {
-    return reinterpret_cast<void*>(function);
 }
 
 int traverse(PyObject* self, visitproc visitor, void* arg) noexcept {

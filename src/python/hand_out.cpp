@@ -6,6 +6,7 @@
 #include "carrier/errors.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/subtensor_span.hpp"
 
 namespace carrier::python {
 
@@ -37,14 +38,11 @@ std::optional<HandOut> shared(const Tensor& tensor) {
     const Subtensor& part = tensor.single();
     std::optional<HandOut> all = shared(*part.carrier);
     if (!all) return std::nullopt;
-    const std::int64_t reach = part.layout.cosize();
-    if (reach > all->slots || part.offset > all->slots - reach)
-        throw IndexError("the Tensor reaches beyond the " + std::to_string(all->slots) +
-                         " slots of its carrier");
+    require_reach(part, "the Tensor");
     return HandOut{std::move(all->block),
                    all->encoding,
                    bytes_of(part.offset, all->encoding),
-                   reach,
+                   part.layout.cosize(),
                    to_vector(part.layout.shape().leaves()),
                    to_vector(part.layout.stride().leaves())};
 }

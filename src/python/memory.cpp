@@ -4,6 +4,7 @@
 #include "python/memory.hpp"
 
 #include "python/module.hpp"
+#include "python/type_slot.hpp"
 
 namespace carrier::python {
 
@@ -51,11 +52,6 @@ void deallocate(PyObject* self) noexcept {
     as_memory(self)->block->drop();
     PyObject_Free(self);
     Py_DECREF(type);
-}
-
-template <class Function>
-void* slot(Function* function) noexcept {
-    return reinterpret_cast<void*>(function);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "python/collect.hpp"
 #include "python/module.hpp"
 #include "python/ref_caster.hpp"
+#include "python/type_slot.hpp"
 
 namespace carrier::python {
 
@@ -17,11 +18,6 @@ namespace {
 struct Access {
     Ref<Ownership> token;
 };
-
-template <class Function>
-void* slot(Function* function) noexcept {
-    return reinterpret_cast<void*>(function);
-}
 
 int traverse_token(PyObject* self, visitproc visitor, void* arg) noexcept {
     if (const int stop = traverse_type(self, visitor, arg)) return stop;

@@ -85,7 +85,7 @@ nb::object tree_of(const Carrier& carrier, int depth = 0) {
 }
 
 nb::object bytes_of(const Snapshot& values, std::int64_t start, std::int64_t stop) {
-    const std::size_t size = static_cast<std::size_t>(stop - start) * slot_bytes(values.encoding());
+    const std::size_t size = carrier::bytes_of(stop - start, values.encoding());
     const nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
     if (!bytes.is_valid()) throw nb::python_error();
     values.read(start, stop, {reinterpret_cast<std::byte*>(PyBytes_AsString(bytes.ptr())), size});
@@ -98,7 +98,7 @@ nb::object buffer_of(Ref<Block> block, Encoding encoding, std::int64_t slots) {
 }
 
 nb::object copied_buffer(const Snapshot& values, std::int64_t start, std::int64_t stop) {
-    const std::size_t size = static_cast<std::size_t>(stop - start) * slot_bytes(values.encoding());
+    const std::size_t size = carrier::bytes_of(stop - start, values.encoding());
     const Ref<HostBlock> copy = HostBlock::allocate(size, Fill::none);
     values.read(start, stop, {copy->data(), size});
     return buffer_of(Ref<Block>(copy), values.encoding(), stop - start);
@@ -206,8 +206,7 @@ void pour(std::span<const std::byte> bytes, Intake& intake, Pulse& pulse) {
         {
             const Unlocked unlocked;
             std::copy_n(bytes.begin(), n, room.begin());
-            if (intake.encoding() == Encoding::bool8)
-                for (std::byte& slot : room.first(n)) slot = std::byte{slot != std::byte{0}};
+            if (intake.encoding() == Encoding::bool8) normalize_booleans(room.first(n));
         }
         intake.filled(n / width);
         bytes = bytes.subspan(n);

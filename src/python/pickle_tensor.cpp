@@ -15,24 +15,12 @@ namespace carrier::python {
 
 namespace {
 
-nb::object parts_of(const Tensor& tensor) {
-    nb::list parts;
-    for (const Subtensor& s : tensor.subtensors()) parts.append(nb::cast(Subtensor(s)));
-    return nb::tuple(parts);
-}
-
-nb::object adjacent_of(const Tensor& tensor) {
-    nb::list between;
-    for (const Layout& layout : tensor.adjacent()) between.append(nb::cast(Layout(layout)));
-    return nb::tuple(between);
-}
-
 nb::object reduce(nb::handle self) {
     const auto& tensor = require_instance<Tensor>(self, "self", "Tensor");
     tensor.size();  // StateError when the garbage collector took the carriers
     const nb::object dtype = tensor.is_single() ? nb::none() : object_of(tensor.dtype());
     return nb::make_tuple(nb::module_::import_("carrier_storage._core").attr("_rebuild_tensor"),
-                          nb::make_tuple(dtype, parts_of(tensor), adjacent_of(tensor)));
+                          nb::make_tuple(dtype, self.attr("subtensors"), self.attr("adjacent")));
 }
 
 nb::object reduce_part(nb::handle self) {

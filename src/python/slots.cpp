@@ -6,6 +6,7 @@
 #include "python/convert.hpp"
 #include "python/errors.hpp"
 #include "python/ref_caster.hpp"
+#include "python/type_slot.hpp"
 
 namespace carrier::python {
 
@@ -175,11 +176,6 @@ PyMethodDef iterator_methods[] = {
     {"__length_hint__", iterator_length_hint, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-
-template <class Function>
-void* slot(Function* function) noexcept {
-    return reinterpret_cast<void*>(function);
-}
 
 PyObject* make_iterator(PyObject* carrier, Py_ssize_t next, Py_ssize_t step) noexcept {
     Iterator* it = PyObject_GC_New(Iterator, iterator_type);

@@ -149,3 +149,26 @@ class FloatLike:
     def __float__(self):
         self.act()
         return self.value
+
+
+def refused_at_each_hook(change, after, *, inside) -> int:
+    """Makes a change to `[1, 2, 3]` whose first hook call raises, then its second, and so on until none does.
+
+    Each failure leaves values and version; the last time the values are `after`. With `inside` the carrier is the
+    primary of a hierarchy. Returns the number of attempts.
+    """
+    call = 0
+    while True:
+        call += 1
+        custom = Faulty([1, 2, 3], cs.DType.Int32)
+        c = cs.Evictable(custom, cs.CPU(1, dtype=cs.DType.Int32)) if inside else custom
+        Faulty.arm(call)
+        try:
+            change(c)
+        except HookFailure:
+            Faulty.disarm()
+            assert (c.tolist(), c.version) == ([1, 2, 3], 0), call
+        else:
+            Faulty.disarm()
+            assert (c.tolist(), c.version) == (after, 1)
+            return call

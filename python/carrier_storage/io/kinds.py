@@ -2,7 +2,8 @@
 # Copyright carrier-storage contributors
 """Carriers to load into: made by the kind that the caller names, and checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeAlias, cast
 
 from carrier_storage import CPU, Carrier, DType, Evictable, FileBacked, Generic, Metal
@@ -27,6 +28,18 @@ def maker_of(kind: type[Carrier] | Maker) -> Maker:
             f"kind must be a carrier class or a callable (size, dtype) -> Carrier, not {type(kind).__name__}"
         )
     return cast("Maker", kind)
+
+
+@contextmanager
+def released_on_error(made: list[Carrier]) -> Iterator[None]:
+    """Carriers that a load has made so far go when the block raises."""
+    try:
+        yield
+    except BaseException:
+        for carrier in made:
+            with suppress(Exception):
+                carrier.release()
+        raise
 
 
 def make(maker: Maker, size: int, dtype: DType, label: str, others: list[Carrier]) -> Carrier:

@@ -4,14 +4,13 @@
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import TypeAlias
 
 from carrier_storage import CPU, Carrier, Layout, Shape, Stride, Tensor
 from carrier_storage.io.convert import CONVERTED, converted, dtype_of, needs_conversion
 from carrier_storage.io.disk import DiskFile, suffix_of, text_of
 from carrier_storage.io.entry import Contents, Entry
-from carrier_storage.io.kinds import Maker, make, maker_of
+from carrier_storage.io.kinds import Maker, make, maker_of, released_on_error
 from carrier_storage.io.mapped import map_entries
 from carrier_storage.io.npy import open_npy
 from carrier_storage.io.npz import open_npz
@@ -132,7 +131,7 @@ def _select(path: str, found: Contents, wanted: dict[str, None] | None) -> list[
 
 def _fill(entries: list[Entry], maker: Maker, report: _Report) -> list[Carrier]:
     made: list[Carrier] = []
-    try:
+    with released_on_error(made):
         for entry in entries:  # all of them first: what cannot be had is known before a value is read
             made.append(make(maker, entry.size, dtype_of(entry.dtype), entry.label, made))
         for entry, carrier in zip(entries, made, strict=True):
@@ -140,11 +139,6 @@ def _fill(entries: list[Entry], maker: Maker, report: _Report) -> list[Carrier]:
                 stop = min(start + CHUNK, entry.size)
                 carrier.write(start, converted(entry.fetch(start, stop), start, entry.label))
                 report((stop - start) * entry.dtype.itemsize)
-    except BaseException:
-        for carrier in made:
-            with suppress(Exception):
-                carrier.release()
-        raise
     return made
 
 

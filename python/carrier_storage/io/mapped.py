@@ -5,7 +5,6 @@
 import mmap
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from carrier_storage import CPU, Carrier
 from carrier_storage.io.convert import stored_as
 from carrier_storage.io.disk import DiskFile, named
 from carrier_storage.io.entry import Entry
+from carrier_storage.io.kinds import released_on_error
 
 # From Python 3.13 on a mapping need not keep a descriptor.
 _UNTRACKED = {"trackfd": False} if sys.version_info >= (3, 13) else {}
@@ -27,17 +27,12 @@ def map_entries(file: DiskFile, entries: list[Entry], report: Callable[[int], No
     with named(file.path):
         whole = mmap.mmap(file.stream.fileno(), 0, access=mmap.ACCESS_READ, **_UNTRACKED)
     made: list[Carrier] = []
-    try:
+    with released_on_error(made):
         for entry in entries:
             assert entry.offset is not None
             values = np.frombuffer(whole, entry.dtype, entry.size, entry.offset)
             made.append(CPU.from_buffer(values, mutable=False))
             report(entry.nbytes)
-    except BaseException:
-        for carrier in made:
-            with suppress(Exception):
-                carrier.release()
-        raise
     return made
 
 
