@@ -16,7 +16,7 @@ BELOW = {
     "os": set(),
     "storage": {"os"},
     "layout": set(),
-    "dtype": set(),
+    "dtype": {"os"},
     "carrier": {"os", "storage", "layout", "dtype"},
     "kinds": {"os", "storage", "layout", "dtype", "carrier"},
     "python": {"os", "storage", "layout", "dtype", "carrier", "kinds"},

@@ -61,6 +61,8 @@ class CARRIER_API Metal final : public Carrier {
   private:
     bool uses_kernel(const Tensor& source, std::int64_t base, const Layout& mapping) const;
     void enlist();
+    static bool watched() noexcept;
+    static const bool ready_;
     /// In a forked child: takes the address of every Metal off the fast paths, so that each access asks the
     /// kind.
     static void close_inherited() noexcept;

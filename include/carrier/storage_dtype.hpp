@@ -11,6 +11,9 @@
 /// The storage rules that carriers share, by identity of descriptors (docs/contract.md, Storage helpers).
 namespace carrier {
 
+/// Float32, Int32 and Bool, in this order: what a slot can be.
+CARRIER_API std::span<const DType* const> storage_dtypes() noexcept;
+
 /// True when `dtype` is one of `accepted`, the same object.
 CARRIER_API bool accepts_storage_dtype(const DType& dtype, std::span<const DType* const> accepted) noexcept;
 

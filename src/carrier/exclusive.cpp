@@ -3,8 +3,6 @@
 
 #include "carrier/exclusive.hpp"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -17,6 +15,7 @@
 #include "carrier/errors.hpp"
 #include "carrier/evictable.hpp"
 #include "carrier/inner.hpp"
+#include "os/process.hpp"
 
 namespace carrier {
 
@@ -33,21 +32,17 @@ struct Parking {
 
 // Never destroyed: a daemon thread may park while the process exits.
 Parking* lot = nullptr;
-std::atomic<std::uint32_t> forks{0};
 
 Parking& parking() {
     static const bool once = [] {
         lot = new Parking;
         // The child has one thread; a mutex that another thread held there would stay locked for ever.
-        pthread_atfork(nullptr, nullptr, [] {
-            new (lot) Parking;
-            forks.fetch_add(1, std::memory_order_relaxed);
-        });
-        return true;
+        return os::watch_forks() && os::at_fork(nullptr, nullptr, [] { new (lot) Parking; });
     }();
     (void)once;
     return *lot;
 }
+[[maybe_unused]] const Parking& ready = parking();
 
 /// A place in the queue for a carrier, until its holder has gone on.
 class Place {
@@ -137,7 +132,7 @@ void Exclusive::take(Carrier& c) {
             if (again || (!busy && !polite)) {
                 ++c.depth_;
                 c.worker_.store(self, std::memory_order_relaxed);
-                c.worker_forks_ = forks.load(std::memory_order_relaxed);
+                c.worker_forks_ = os::generation();
                 c.hot_.set(Hot::kBusy);
                 return;
             }
@@ -169,7 +164,7 @@ void Exclusive::wait_for(const Carrier& c) {
                              c.kind() + " carrier; a hook that runs inside it cannot use the carrier");
         }
         Parking& p = parking();
-        if (c.worker_forks_ != forks.load(std::memory_order_relaxed))
+        if (c.worker_forks_ != os::generation())
             throw StateError("the process forked while another thread was at work on this " + c.kind() +
                              " carrier; it cannot be used in the child");
         if (!place) place.emplace(c);

@@ -10,8 +10,7 @@ namespace carrier {
 
 namespace {
 const DType& built_in_at(DTypeRegistry::BuiltIn which) {
-    static const auto& table = DTypeRegistry::instance().built_in();
-    return *table[which];
+    return *DTypeRegistry::instance().built_in()[which];
 }
 }  // namespace
 

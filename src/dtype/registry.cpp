@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "carrier/errors.hpp"
+#include "os/process.hpp"
 
 namespace carrier {
 
@@ -31,6 +32,12 @@ DTypeRegistry::DTypeRegistry() {
     add(DType::Form::simple, "E2M3", &floating, 6, {});
     add(DType::Form::simple, "E2M1", &floating, 4, {});
     for (std::size_t i = 0; i < kBuiltIn; ++i) built_in_[i] = order_[i];
+    storable_ = {built_in_[float32], built_in_[int32], built_in_[bool8]};
+    os::at_fork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                [] { instance().mutex_.unlock(); });
+}
+namespace {
+[[maybe_unused]] const DTypeRegistry& ready = DTypeRegistry::instance();
 }
 
 const DType& DTypeRegistry::add(DType::Form form, const std::string& name, const DType* supertype, int bits,

@@ -13,7 +13,8 @@
 
 namespace carrier {
 
-/// Every descriptor of the process by name. The mutex is a leaf: nothing is called while it is held.
+/// Every descriptor of the process by name. The mutex is a leaf: nothing is called while it is held,
+/// and a fork holds it.
 class DTypeRegistry {
   public:
     static constexpr std::size_t kBuiltIn = 14;
@@ -41,6 +42,7 @@ class DTypeRegistry {
     std::vector<const DType*> all();
     /// Set once by the constructor: read without the lock.
     const std::array<const DType*, kBuiltIn>& built_in() const noexcept { return built_in_; }
+    const std::array<const DType*, 3>& storable() const noexcept { return storable_; }
 
   private:
     DTypeRegistry();
@@ -49,6 +51,7 @@ class DTypeRegistry {
     std::map<std::string_view, const DType*> by_name_;
     std::vector<const DType*> order_;
     std::array<const DType*, kBuiltIn> built_in_{};
+    std::array<const DType*, 3> storable_{};
 };
 
 }  // namespace carrier

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "carrier/errors.hpp"
+#include "dtype/registry.hpp"
 
 namespace carrier {
 
@@ -20,6 +21,8 @@ std::string names(std::span<const DType* const> accepted) {
     return accepted.empty() ? "no dtype" : text;
 }
 }  // namespace
+
+std::span<const DType* const> storage_dtypes() noexcept { return DTypeRegistry::instance().storable(); }
 
 bool accepts_storage_dtype(const DType& dtype, std::span<const DType* const> accepted) noexcept {
     return std::find(accepted.begin(), accepted.end(), &dtype) != accepted.end();

@@ -3,17 +3,12 @@
 
 #include "carrier/cpu.hpp"
 
-#include <array>
-
 #include "carrier/errors.hpp"
 #include "kinds/host_intake.hpp"
 
 namespace carrier {
 
-std::span<const DType* const> CPU::accepted() noexcept {
-    static const std::array table{&DType::Float32(), &DType::Int32(), &DType::Bool()};
-    return table;
-}
+std::span<const DType* const> CPU::accepted() noexcept { return storage_dtypes(); }
 
 CPU::CPU(std::int64_t size, const DType& dtype, bool writable, bool empty) {
     validate_storage_dtype(dtype, "CPU", accepted());

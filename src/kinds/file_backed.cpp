@@ -4,7 +4,6 @@
 #include "carrier/file_backed.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "carrier/errors.hpp"
 #include "carrier/exclusive.hpp"
@@ -59,10 +58,7 @@ class FileIntake final : public Intake {
 
 }  // namespace
 
-std::span<const DType* const> FileBacked::accepted() noexcept {
-    static const std::array table{&DType::Float32(), &DType::Int32()};
-    return table;
-}
+std::span<const DType* const> FileBacked::accepted() noexcept { return storage_dtypes().first(2); }
 
 FileBacked::FileBacked(const DType& dtype, const std::optional<std::string>& filename, bool writable) {
     validate_storage_dtype(dtype, "FileBacked", accepted());

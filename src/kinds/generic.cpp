@@ -3,16 +3,11 @@
 
 #include "carrier/generic.hpp"
 
-#include <array>
-
 #include "kinds/host_intake.hpp"
 
 namespace carrier {
 
-std::span<const DType* const> Generic::accepted() noexcept {
-    static const std::array table{&DType::Float32(), &DType::Int32(), &DType::Bool()};
-    return table;
-}
+std::span<const DType* const> Generic::accepted() noexcept { return storage_dtypes(); }
 
 Generic::Generic(std::int64_t size, const DType& dtype, bool writable) {
     validate_storage_dtype(dtype, "Generic", accepted());

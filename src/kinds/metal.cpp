@@ -3,8 +3,6 @@
 
 #include "carrier/metal.hpp"
 
-#include <array>
-
 #include "carrier/errors.hpp"
 #include "carrier/inner.hpp"
 #include "carrier/tensor.hpp"
@@ -21,10 +19,7 @@ constinit std::mutex list;  // a leaf; held over a fork
 
 constinit Metal* Metal::first_ = nullptr;
 
-std::span<const DType* const> Metal::accepted() noexcept {
-    static const std::array table{&DType::Float32(), &DType::Int32(), &DType::Bool()};
-    return table;
-}
+std::span<const DType* const> Metal::accepted() noexcept { return storage_dtypes(); }
 
 Metal::Metal(std::int64_t size, const DType& dtype, bool writable, bool empty) {
     if (size < 0) throw ValueError("size must be at least 0; got " + std::to_string(size));
@@ -36,13 +31,18 @@ Metal::Metal(std::int64_t size, const DType& dtype, bool writable, bool empty) {
     enlist();
 }
 
+bool Metal::watched() noexcept {
+    static const bool watched = os::watch_forks() && os::at_fork([] { list.lock(); }, [] { list.unlock(); },
+                                                                 [] {
+                                                                     close_inherited();
+                                                                     list.unlock();
+                                                                 });
+    return watched;
+}
+const bool Metal::ready_ = watched();
+
 void Metal::enlist() {
-    static const bool watched = os::at_fork([] { list.lock(); }, [] { list.unlock(); },
-                                            [] {
-                                                close_inherited();
-                                                list.unlock();
-                                            });
-    if (!watched) throw MemoryError("cannot register what a fork needs");
+    if (!watched()) throw MemoryError("cannot register what a fork needs");
     const std::lock_guard lock(list);
     next_ = first_;
     if (first_ != nullptr) first_->previous_ = this;

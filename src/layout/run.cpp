@@ -120,5 +120,8 @@ const Tuning& Tuning::best() noexcept {
     }();
     return tuning;
 }
+namespace {
+[[maybe_unused]] const Tuning& ready = Tuning::best();
+}
 
 }  // namespace carrier

@@ -47,6 +47,9 @@ std::size_t page_size() noexcept {
     static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     return size;
 }
+namespace {
+[[maybe_unused]] const std::size_t ready = page_size();
+}
 
 std::byte* map_pages(std::size_t bytes, bool huge) noexcept {
     constexpr int kAccess = PROT_READ | PROT_WRITE;

@@ -27,6 +27,9 @@ bool watch_forks() noexcept {
         at_fork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
     return watching;
 }
+namespace {
+[[maybe_unused]] const bool ready = watch_forks();
+}
 
 bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept {
     return pthread_atfork(before, after, child) == 0;

@@ -9,6 +9,10 @@
 
 namespace carrier::os {
 
+/// Forks, while other threads run on: what is made when it is first needed (a static in a function, a handler
+/// below) is made by a constant of its source file too, `ready`, as the library is loaded. A child whose
+/// parent had a thread in the middle of making it would wait for that thread for ever.
+
 /// Counts forks: a number that differs from a remembered one means that this is a child of the process that
 /// remembered it. Constant until `watch_forks` is called.
 std::uint32_t generation() noexcept;

@@ -30,5 +30,8 @@ bool prepare_for_forks() noexcept {
                                                           });
     return prepared;
 }
+namespace {
+[[maybe_unused]] const bool ready = prepare_for_forks();
+}
 
 }  // namespace carrier::storage

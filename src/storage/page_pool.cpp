@@ -46,6 +46,7 @@ bool usable() noexcept {
                                            [] { shared.mutex.unlock(); });
     return hooked;
 }
+[[maybe_unused]] const bool ready = usable();
 
 void unmap(const std::array<Kept, kSlots>& gone, std::size_t count) noexcept {
     for (std::size_t i = 0; i < count; ++i) os::unmap_pages(gone[i].address, gone[i].bytes);

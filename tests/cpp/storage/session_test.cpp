@@ -187,6 +187,10 @@ TEST_F(Sessions, AChildDoesNotKeepItsParentsSessionLocked) {
 }
 
 TEST_F(Sessions, ForksInTheMiddleOfWorkFindNoLockHeld) {
+#ifdef CARRIER_ASAN
+    GTEST_SKIP()
+        << "AddressSanitizer's own allocator may be locked for ever in the child of a process with threads";
+#endif
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (int t = 0; t < 2; ++t) {
