@@ -32,11 +32,6 @@ set(test_options -O1 -g1)
 if(CARRIER_SANITIZE MATCHES "undefined")
   list(APPEND test_options -fno-sanitize=undefined)
 endif()
-set(test_properties TIMEOUT 300)
-if(CARRIER_SANITIZE MATCHES "thread")
-  # Else a child of a process with threads may have none of its own.
-  list(APPEND test_properties ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
-endif()
 set(all_floors os storage layout dtype carrier kinds)
 foreach(folder IN LISTS test_folders)
   cmake_path(GET folder FILENAME name)
@@ -59,7 +54,7 @@ foreach(folder IN LISTS test_folders)
   endif()
   # At test time, not during the build: sanitizers spoil programs that a build runs.
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES ${test_properties})
+                       PROPERTIES TIMEOUT 300)
 endforeach()
 
 if(EXISTS "${PROJECT_SOURCE_DIR}/examples/cpp/CMakeLists.txt" AND NOT CARRIER_SANITIZE)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BELOW = {
     "os": set(),
     "storage": {"os"},
-    "layout": set(),
+    "layout": {"os"},
     "dtype": {"os"},
     "carrier": {"os", "storage", "layout", "dtype"},
     "kinds": {"os", "storage", "layout", "dtype", "carrier"},

@@ -8,10 +8,10 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/plan_run.hpp"
 #include "carrier/subtensor_span.hpp"
 #include "carrier/tensor.hpp"
 #include "carrier/undo.hpp"
-#include "layout/plan.hpp"
 
 namespace carrier {
 
@@ -130,15 +130,15 @@ void Carrier::do_scatter(const Tensor& source, std::int64_t base, const Layout& 
                                           bytes_of(mapping.cosize(), hot_.encoding))) {
             const Ref<HostBlock> snapshot =
                 HostBlock::allocate(bytes_of(mapping.size(), source_encoding), Fill::none);
-            CopyPlan::gather(*reading, slot_bytes(source_encoding)).run(staged.base, snapshot->data());
+            run_plan(CopyPlan::gather(*reading, slot_bytes(source_encoding)), staged.base, snapshot->data());
             staged = {Ref<Block>(snapshot), snapshot->data(), true};
             reading = nullptr;
         }
         const Conversion convert = conversion(source_encoding, hot_.encoding);
         if (reading != nullptr)
-            CopyPlan(*reading, mapping, slot_bytes(hot_.encoding), convert).run(staged.base, target);
+            run_plan(CopyPlan(*reading, mapping, slot_bytes(hot_.encoding), convert), staged.base, target);
         else
-            CopyPlan::spread(mapping, slot_bytes(hot_.encoding), convert).run(staged.base, target);
+            run_plan(CopyPlan::spread(mapping, slot_bytes(hot_.encoding), convert), staged.base, target);
     };
     if (mapping.size() < kBulk) return run();
     const Unlocked unlocked;

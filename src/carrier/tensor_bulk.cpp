@@ -7,10 +7,10 @@
 #include "carrier/exclusive.hpp"
 #include "carrier/host_block.hpp"
 #include "carrier/inner.hpp"
+#include "carrier/plan_run.hpp"
 #include "carrier/slotwise.hpp"
 #include "carrier/subtensor_span.hpp"
 #include "carrier/tensor.hpp"
-#include "layout/plan.hpp"
 #include "layout/slot_walk.hpp"
 
 namespace carrier {
@@ -75,7 +75,7 @@ void Tensor::read(std::int64_t start, std::int64_t stop, std::span<std::byte> in
     const Conversion convert = encoding == Encoding::bool8 ? Conversion::bool_to_bool : Conversion::none;
     on_span(s, encoding, start, stop, check, [&](const SubtensorSpan& span) {
         if (stop - start == size())
-            return CopyPlan::gather(s.layout, width, convert).run(span.begin, into.data());
+            return run_plan(CopyPlan::gather(s.layout, width, convert), span.begin, into.data());
         SlotWalk walk(s.layout, start);
         for (std::size_t at = 0; at < into.size(); at += width)
             store_slot(encoding, &into[at], load_slot(encoding, span.at(walk(), encoding)));
@@ -108,7 +108,7 @@ void Tensor::write(std::int64_t start, std::span<const std::byte> slots) {
                 values = snapshot->data();
             }
             if (count == size()) {
-                CopyPlan::spread(s.layout, width).run(values, span.begin);
+                run_plan(CopyPlan::spread(s.layout, width), values, span.begin);
             } else {
                 SlotWalk walk(s.layout, start);
                 for (std::int64_t i = 0; i < count; ++i)
@@ -138,7 +138,7 @@ void Tensor::fill(const Value& value, std::int64_t start, std::int64_t stop) {
             if (stop - start == size()) {
                 std::byte one[4];
                 store_slot(encoding, one, slot);
-                CopyPlan::repeat(s.layout, slot_bytes(encoding)).run(one, span.begin);
+                run_plan(CopyPlan::repeat(s.layout, slot_bytes(encoding)), one, span.begin);
             } else {
                 SlotWalk walk(s.layout, start);
                 for (std::int64_t i = start; i < stop; ++i)

@@ -3,13 +3,15 @@
 
 #include "layout/plan.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace carrier {
 
 namespace {
 
-constexpr std::int64_t kLine = 64;
+/// Parts of an axis are so many elements, or a multiple: side by side they share few lines.
+constexpr std::int64_t kGroup = 16;
 
 /// Axes in the making. One array for each number: a plan of few elements must take no longer than copying
 /// them, and moving single words between steps is what processors forward fastest.
@@ -110,8 +112,9 @@ CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* desti
     };
     std::uint8_t order[kMaxAxes];
     logical.sort(order);
+    once_ = logical.nests(order);
     // Where slots are written more than once, or may be, the logical order stays.
-    if (logical.count < 2 || !logical.nests(order)) {
+    if (logical.count < 2 || !once_) {
         keep(logical, nullptr);
         return;
     }
@@ -121,6 +124,49 @@ CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* desti
     tiled_ = sorted.choose_inner(order, kLine / static_cast<std::int64_t>(source_width(width, conversion)),
                                  kLine / static_cast<std::int64_t>(width));
     keep(sorted, order);
+}
+
+std::size_t CopyPlan::bytes() const noexcept {
+    std::size_t all = width_;
+    for (std::size_t i = 0; i < count_; ++i) all *= static_cast<std::size_t>(axes_[i].extent);
+    return all;
+}
+
+std::size_t CopyPlan::run_bytes() const noexcept {
+    const bool run = count_ == 1 && axes_[0].from == 1 && axes_[0].to == 1 && from_ == 0;
+    return run && conversion_ == Conversion::none ? bytes() : 0;
+}
+
+std::size_t CopyPlan::widest() const noexcept {
+    std::size_t axis = 0;
+    for (std::size_t i = 1; i < count_; ++i)
+        if (axes_[i].extent * axes_[i].to > axes_[axis].extent * axes_[axis].to) axis = i;
+    return axis;
+}
+
+std::size_t CopyPlan::parts(std::size_t most) const noexcept {
+    if (!once_ || count_ == 0) return 1;
+    const auto groups = static_cast<std::size_t>(axes_[widest()].extent / kGroup);
+    return std::clamp(groups, std::size_t{1}, most);
+}
+
+void CopyPlan::run_part(std::size_t i, std::size_t count, const std::byte* source, std::byte* destination,
+                        const Tuning& tuning) const noexcept {
+    if (count == 1) return run(source, destination, tuning);
+    CopyPlan part = *this;
+    Axis& axis = part.axes_[widest()];
+    const std::int64_t groups = (axis.extent + kGroup - 1) / kGroup;
+    const auto at = [&](std::size_t k) {
+        return std::min(axis.extent,
+                        groups * static_cast<std::int64_t>(k) / static_cast<std::int64_t>(count) * kGroup);
+    };
+    const std::int64_t begin = at(i);
+    const std::int64_t end = at(i + 1);
+    if (begin == end) return;
+    part.from_ += begin * axis.from;
+    destination += begin * axis.to * width_;
+    axis.extent = end - begin;
+    part.run(source, destination, tuning);
 }
 
 }  // namespace carrier

@@ -70,6 +70,17 @@ class CopyPlan {
     void run(const std::byte* source, std::byte* destination,
              const Tuning& tuning = Tuning::best()) const noexcept;
 
+    /// Bytes, where the plan is a single run of unchanged elements from the first one on; else 0.
+    std::size_t run_bytes() const noexcept;
+    /// Bytes of the elements that are written, each counted once.
+    std::size_t bytes() const noexcept;
+    /// Into how many parts, `most` at most, the work can be cut for `run_part`; 1 where a slot may be written
+    /// twice.
+    std::size_t parts(std::size_t most) const noexcept;
+    /// Part `i` of `count`: together, in any order or at once, they do what `run` does.
+    void run_part(std::size_t i, std::size_t count, const std::byte* source, std::byte* destination,
+                  const Tuning& tuning = Tuning::best()) const noexcept;
+
     /// The loops left, innermost first; none for a single element.
     std::size_t axes() const noexcept { return count_; }
     const Axis& axis(std::size_t i) const noexcept { return axes_[i]; }
@@ -81,11 +92,15 @@ class CopyPlan {
     CopyPlan(const Shape& shape, const Layout* source, const Layout* destination, std::size_t width,
              Conversion conversion, std::int64_t dense = 1) noexcept;
 
+    /// The axis that parts are cut from.
+    std::size_t widest() const noexcept;
+
     std::size_t count_ = 0;
     std::int64_t from_ = 0;
     std::uint8_t width_;
     Conversion conversion_;
     bool tiled_ = false;
+    bool once_ = false;                // no slot is written twice
     std::array<Axis, kMaxAxes> axes_;  // set up to count_
 };
 

@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "layout/plan.hpp"
-#include "layout/stream.hpp"
 #include "layout/transpose.hpp"
 
 /// Copies along one or two axes, for each pair of element types. Addresses need no alignment, so every

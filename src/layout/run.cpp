@@ -3,7 +3,7 @@
 
 #include "layout/plan.hpp"
 #include "layout/rows.hpp"
-#include "layout/stream.hpp"
+#include "os/stream.hpp"
 
 namespace carrier {
 
@@ -66,7 +66,7 @@ void run_tiles(const Axis* axes, std::size_t count, const std::byte* from, std::
         for (std::size_t k = 0; k < count; ++k) bytes *= static_cast<std::size_t>(axes[k].extent);
         const bool stream = bytes >= tuning.stream_from && i.extent >= 64;
         planes([vectors, stream](const Plane& p) { transpose4(p, vectors, stream); });
-        if (stream) finish_streaming();
+        if (stream) os::finish_streaming();
     }
 }
 
@@ -78,9 +78,6 @@ void run_axes(const Axis* axes, std::size_t count, bool tiled, const std::byte* 
     if constexpr (is_plain<Op>)
         if (axes[0].from == 1 && axes[0].to == 1) {
             constexpr auto width = static_cast<std::int64_t>(sizeof(typename Op::To));
-            const std::int64_t bytes = axes[0].extent * width;
-            if (count == 1 && static_cast<std::size_t>(bytes) >= tuning.stream_run_from)
-                return stream_long(from, to, bytes);
             if (count > 1)
                 return for_each<Op>(axes + 2, count - 2, from, to, [axes](const std::byte* f, std::byte* t) {
                     copy_runs(axes[1], axes[0].extent * width, width, f, t);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "layout/stream.hpp"
+#include "os/stream.hpp"
 
 namespace carrier::kernels {
 
@@ -126,7 +126,8 @@ void stream_strip4(const Plane& p, Square square, bool prefetch) noexcept {
     inside.to_pitch = kPitch;
     strip4(inside, square, prefetch);
     for (std::int64_t column = 0; column < p.columns; ++column)
-        stream(buffer + column * kPitch, p.to + column * p.to_pitch, p.rows * 4);
+        os::stream(buffer + column * kPitch, p.to + column * p.to_pitch,
+                   static_cast<std::size_t>(p.rows) * 4);
 }
 
 }  // namespace

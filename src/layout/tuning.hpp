@@ -7,6 +7,9 @@
 
 namespace carrier {
 
+/// Bytes that the caches fetch and give back at once.
+constexpr std::int64_t kLine = 64;
+
 /// What the machine offers and how large a copy must be for a method to pay. Results never depend on it.
 struct Tuning {
     enum class Vectors : std::uint8_t { baseline, avx512 };
@@ -14,8 +17,6 @@ struct Tuning {
     Vectors vectors = Vectors::baseline;
     /// A transposition that writes at least so many bytes stores past the caches.
     std::size_t stream_from = std::size_t{4} << 20;
-    /// So does a single run of at least so many.
-    std::size_t stream_run_from = std::size_t{32} << 20;
 
     /// For this machine, asked once.
     static const Tuning& best() noexcept;

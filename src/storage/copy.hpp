@@ -8,6 +8,12 @@
 
 namespace carrier::storage {
 
+/// From so many bytes on a copy is written past the cache.
+constexpr std::size_t kStreamedCopy = std::size_t{32} << 20;
+
+/// How many threads moving memory within memory is worth.
+std::size_t copying_threads() noexcept;
+
 /// Copies host memory; the ranges may overlap. Much memory is written past the cache, by two threads.
 void copy_memory(std::byte* to, const std::byte* from, std::size_t bytes, Pulse& pulse);
 

@@ -12,11 +12,13 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "carrier/host.hpp"
 #include "os/file.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
+#include "os/stream.hpp"
 #include "os/testing.hpp"
 
 namespace carrier::os {
@@ -180,6 +182,20 @@ TEST(Memory, LargePagesAreAlignedMovedAndCut) {
     }
     testing::Fail fail(Call::mmap, 0, ENOMEM);
     EXPECT_EQ(map_pages(4096, false), nullptr);
+}
+
+TEST(Memory, StreamedRunsAreCopiesInEitherOrder) {
+    std::vector<std::byte> from(3 * 16384 + 200);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>((i * 2654435761u) >> 11);
+    for (const std::size_t bytes : {0u, 1u, 63u, 64u, 65u, 4096u, 16383u, 16384u, 16500u, 3u * 16384u + 100u})
+        for (const std::size_t shift : {0u, 1u, 63u})
+            for (const bool several_pages : {false, true}) {
+                std::vector<std::byte> to(bytes + 128, std::byte{9});
+                std::vector<std::byte> expected = to;
+                std::memcpy(expected.data() + shift, from.data() + 3, bytes);
+                stream_long(from.data() + 3, to.data() + shift, bytes, several_pages);
+                EXPECT_TRUE(to == expected) << bytes << " bytes at " << shift;
+            }
 }
 
 TEST(Process, ThreadsTakeNoSignals) {

@@ -21,14 +21,12 @@
 #include "carrier/session.hpp"
 #include "storage/descriptors.hpp"
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define CARRIER_ASAN 1
-#endif
-#if defined(CARRIER_ASAN) || defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CARRIER_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CARRIER_SANITIZED 1
+#endif
 #endif
 
 namespace carrier::testing {
