@@ -22,6 +22,10 @@ CARRIER_API bool accepts_storage_dtype(const DType& dtype, std::span<const DType
 CARRIER_API const DType& validate_storage_dtype(const DType& dtype, std::string_view carrier,
                                                 std::span<const DType* const> accepted);
 
+/// How the slots of `dtype` are encoded; TypeError when they have no bytes, as those of a carrier of one's
+/// own may.
+CARRIER_API Encoding encoding_with_bytes(const DType& dtype);
+
 /// What a fresh slot holds: 0.0 for Float32, 0 for Int32, false for Bool; nothing for every other dtype.
 CARRIER_API Value storage_zero(const DType& dtype) noexcept;
 

@@ -91,12 +91,9 @@ void Carrier::require_range(std::int64_t start, std::int64_t stop) const {
 void Carrier::read(std::int64_t start, std::int64_t stop, std::span<std::byte> into) const {
     require_live();
     require_range(start, stop);
-    dtype();
-    const Encoding encoding = hot_.encoding;
+    const Encoding encoding = encoding_with_bytes(dtype());
     const std::size_t width = slot_bytes(encoding);
     const std::size_t bytes = static_cast<std::size_t>(stop - start) * width;
-    if (encoding == Encoding::opaque)
-        throw TypeError("slots of dtype " + dtype().name() + " have no bytes to read; read them one by one");
     if (into.size() != bytes)
         throw ValueError(std::to_string(stop - start) + " slots are " + std::to_string(bytes) +
                          " bytes; got room for " + std::to_string(into.size()));
@@ -116,11 +113,7 @@ void Carrier::read(std::int64_t start, std::int64_t stop, std::span<std::byte> i
 
 void Carrier::write(std::int64_t start, std::span<const std::byte> slots) {
     require_mutable();
-    dtype();
-    const Encoding encoding = hot_.encoding;
-    if (encoding == Encoding::opaque)
-        throw TypeError("slots of dtype " + dtype().name() +
-                        " have no bytes to write; write them one by one");
+    const Encoding encoding = encoding_with_bytes(dtype());
     const std::size_t width = slot_bytes(encoding);
     if (slots.size() % width != 0)
         throw ValueError(std::to_string(slots.size()) + " bytes are no whole number of slots of " +

@@ -12,9 +12,7 @@ Edit::Edit(Ref<Carrier> carrier) {
     carrier->require_mutable();
     if (carrier->hot().has(Hot::kEdited))
         throw StateError("the " + carrier->kind() + " carrier is being edited already; one edit at a time");
-    if (carrier->hot().encoding == Encoding::opaque && encoding_of(carrier->dtype()) == Encoding::opaque)
-        throw TypeError("slots of dtype " + carrier->dtype().name() +
-                        " have no bytes to edit; write them one by one");
+    if (carrier->hot().encoding == Encoding::opaque) encoding_with_bytes(carrier->dtype());
     const Ref<Block> own = Inner::block(*carrier);
     if (own && own->data() != nullptr) {
         block_ = own;

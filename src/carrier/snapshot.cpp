@@ -18,9 +18,7 @@ constexpr std::int64_t kChunkSlots = std::int64_t{1} << 22;
 Snapshot::Snapshot(const Carrier& carrier) : exclusive_({&carrier}) {
     if (carrier.is_released())
         throw StateError("the " + carrier.kind() + " carrier has been released and its values are gone");
-    encoding_ = encoding_of(carrier.dtype());
-    if (encoding_ == Encoding::opaque)
-        throw TypeError("slots of dtype " + carrier.dtype().name() + " have no bytes");
+    encoding_ = encoding_with_bytes(carrier.dtype());
     size_ = carrier.size();
     acting_ = Ref<Carrier>(const_cast<Carrier*>(&Inner::acting(carrier)));
     block_ = Inner::block(*acting_);

@@ -22,7 +22,6 @@ class Snapshot {
     explicit Snapshot(const Carrier& carrier);
 
     std::int64_t size() const noexcept { return size_; }
-    std::size_t bytes() const noexcept { return bytes_of(size_, encoding_); }
     Encoding encoding() const noexcept { return encoding_; }
     /// The memory that holds the slots from its first byte on, in which a Bool may be any byte; null when
     /// they are not in host memory. It outlives the snapshot, and then shows later writes.

@@ -17,13 +17,6 @@ namespace carrier {
 
 namespace {
 
-Encoding encoding_with_bytes(const Carrier& c) {
-    const Encoding encoding = encoding_of(c.dtype());
-    if (encoding == Encoding::opaque)
-        throw TypeError("slots of dtype " + c.dtype().name() + " have no bytes; use them one by one");
-    return encoding;
-}
-
 /// The carrier's slots of logical indices from `start` on.
 auto slots_from(const Subtensor& s, std::int64_t start) {
     return [walk = SlotWalk(s.layout, start), offset = s.offset]() mutable { return offset + walk(); };
@@ -60,7 +53,7 @@ void Tensor::read(std::int64_t start, std::int64_t stop, std::span<std::byte> in
     const Subtensor& s = single();
     s.carrier->require_live();
     require_range(start, stop);
-    const Encoding encoding = encoding_with_bytes(*s.carrier);
+    const Encoding encoding = encoding_with_bytes(s.carrier->dtype());
     const std::size_t width = slot_bytes(encoding);
     if (into.size() != bytes_of(stop - start, encoding))
         throw ValueError(std::to_string(stop - start) + " values need " +
@@ -85,7 +78,7 @@ void Tensor::read(std::int64_t start, std::int64_t stop, std::span<std::byte> in
 void Tensor::write(std::int64_t start, std::span<const std::byte> slots) {
     const Subtensor& s = single();
     s.carrier->require_mutable();
-    const Encoding encoding = encoding_with_bytes(*s.carrier);
+    const Encoding encoding = encoding_with_bytes(s.carrier->dtype());
     const std::size_t width = slot_bytes(encoding);
     const auto count = static_cast<std::int64_t>(slots.size() / width);
     const std::int64_t stop = start < 0 || start > size() ? start : start + count;
@@ -124,7 +117,7 @@ void Tensor::fill(const Value& value, std::int64_t start, std::int64_t stop) {
     const Subtensor& s = single();
     s.carrier->require_mutable();
     require_range(start, stop);
-    const Encoding encoding = encoding_with_bytes(*s.carrier);
+    const Encoding encoding = encoding_with_bytes(s.carrier->dtype());
     const Scalar slot = normalize(encoding, value);
     const auto check = [&] {
         Inner::check_mutable(*s.carrier);

@@ -41,6 +41,13 @@ const DType& validate_storage_dtype(const DType& dtype, std::string_view carrier
                      (dtype.is_category() ? ", a category" : "") + "; it takes " + names(accepted));
 }
 
+Encoding encoding_with_bytes(const DType& dtype) {
+    const Encoding encoding = encoding_of(dtype);
+    if (encoding == Encoding::opaque)
+        throw TypeError("slots of dtype " + dtype.name() + " have no bytes; use them one by one");
+    return encoding;
+}
+
 Value storage_zero(const DType& dtype) noexcept {
     switch (encoding_of(dtype)) {
         case Encoding::float32:

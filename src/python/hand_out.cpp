@@ -12,14 +12,6 @@ namespace carrier::python {
 
 namespace {
 
-Encoding encoding_with_bytes(const Carrier& carrier) {
-    const Encoding encoding = encoding_of(carrier.dtype());
-    if (encoding == Encoding::opaque)
-        throw TypeError("slots of dtype " + carrier.dtype().name() +
-                        " have no bytes to hand out; read them one by one");
-    return encoding;
-}
-
 std::vector<std::int64_t> to_vector(std::span<const std::int64_t> numbers) {
     return {numbers.begin(), numbers.end()};
 }
@@ -49,7 +41,7 @@ std::optional<HandOut> shared(const Tensor& tensor) {
 
 HandOut copied(const Carrier& carrier) {
     carrier.require_live();
-    const Encoding encoding = encoding_with_bytes(carrier);
+    const Encoding encoding = encoding_with_bytes(carrier.dtype());
     const std::int64_t slots = carrier.size();
     const Ref<HostBlock> block = HostBlock::allocate(bytes_of(slots, encoding), Fill::none);
     carrier.read(0, slots, {block->data(), block->size()});
@@ -59,7 +51,7 @@ HandOut copied(const Carrier& carrier) {
 HandOut copied(const Tensor& tensor) {
     const Subtensor part = tensor.single();  // a copy: hooks may run
     part.carrier->require_live();
-    const Encoding encoding = encoding_with_bytes(*part.carrier);
+    const Encoding encoding = encoding_with_bytes(part.carrier->dtype());
     const std::int64_t slots = part.layout.size();
     const Ref<HostBlock> block = HostBlock::allocate(bytes_of(slots, encoding), Fill::none);
     tensor.read(0, slots, {block->data(), block->size()});

@@ -86,7 +86,7 @@ TEST(SnapshotTest, KeepsWritersOutWhileItStands) {
     {
         const Snapshot values(*c);
         ASSERT_NE(values.memory(), nullptr);
-        EXPECT_EQ(values.bytes(), 400'000U);
+        EXPECT_EQ(carrier::bytes_of(values.size(), values.encoding()), 400'000U);
         writer = std::thread([&] {
             c->fill(Value(7), 0, 100'000);
             written = true;
