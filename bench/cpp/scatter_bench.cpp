@@ -13,11 +13,10 @@
 #include <cstring>
 
 #include "carrier/layout.hpp"
-#include "layout/plan.hpp"
+#include "carrier/plan_run.hpp"
 
 namespace {
 
-using carrier::Conversion;
 using carrier::CopyPlan;
 using carrier::Layout;
 using carrier::Shape;
@@ -49,7 +48,7 @@ void copy(benchmark::State& state, const Layout& source, const Layout& destinati
     Floats from(source.cosize());
     Floats to(destination.cosize());
     for (auto _ : state) {
-        CopyPlan(source, destination, 4).run(from.data(), to.data());
+        carrier::run_plan(CopyPlan(source, destination, 4), from.data(), to.data());
         benchmark::ClobberMemory();
     }
     state.SetItemsProcessed(state.iterations() * source.size());
@@ -60,7 +59,7 @@ void contiguous(benchmark::State& state) {
     const Layout dense(Shape(state.range(0)), Stride(1));
     copy(state, dense, dense);
 }
-BENCHMARK(contiguous)->Arg(kMany)->Arg(16)->Arg(1000);
+BENCHMARK(contiguous)->UseRealTime()->Arg(kMany)->Arg(16)->Arg(1000);
 
 void contiguous_memcpy(benchmark::State& state) {
     Floats from(state.range(0)), to(state.range(0));
@@ -70,12 +69,12 @@ void contiguous_memcpy(benchmark::State& state) {
     }
     state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK(contiguous_memcpy)->Arg(kMany)->Arg(16)->Arg(1000);
+BENCHMARK(contiguous_memcpy)->UseRealTime()->Arg(kMany)->Arg(16)->Arg(1000);
 
 void to_stride(benchmark::State& state) {
     copy(state, Layout(Shape(kMany), Stride(1)), Layout(Shape(kMany), Stride(state.range(0))));
 }
-BENCHMARK(to_stride)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+BENCHMARK(to_stride)->UseRealTime()->Arg(2)->Arg(3)->Arg(4)->Arg(8);
 
 void to_stride_loop(benchmark::State& state) {
     const std::int64_t step = state.range(0);
@@ -88,24 +87,25 @@ void to_stride_loop(benchmark::State& state) {
     }
     state.SetItemsProcessed(state.iterations() * kMany);
 }
-BENCHMARK(to_stride_loop)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+BENCHMARK(to_stride_loop)->UseRealTime()->Arg(2)->Arg(3)->Arg(4)->Arg(8);
 
 void from_stride(benchmark::State& state) {
     copy(state, Layout(Shape(kMany), Stride(state.range(0))), Layout(Shape(kMany), Stride(1)));
 }
-BENCHMARK(from_stride)->Arg(2)->Arg(3)->Arg(4)->Arg(8);
+BENCHMARK(from_stride)->UseRealTime()->Arg(2)->Arg(3)->Arg(4)->Arg(8);
 
 void runs_of_10_into_pitch_16(benchmark::State& state) {
     const Shape shape{10, kMany / 10};
     copy(state, Layout(shape, Stride{1, 10}), Layout(shape, Stride{1, 16}));
 }
-BENCHMARK(runs_of_10_into_pitch_16);
+BENCHMARK(runs_of_10_into_pitch_16)->UseRealTime();
 
 void transpose(benchmark::State& state) {
     const Shape shape{state.range(0), state.range(1)};
     copy(state, Layout(shape, Stride{state.range(1), 1}), Layout(shape, Stride{1, state.range(0)}));
 }
 BENCHMARK(transpose)
+    ->UseRealTime()
     ->Args({3000, 3000})
     ->Args({3163, 3162})
     ->Args({4096, 4096})
@@ -120,19 +120,19 @@ void shuffled_leaves(benchmark::State& state) {
     copy(state, Layout(shape, Stride{{1, 8}, {160, 2560}, {64'000, 640'000}}),
          Layout(shape, Stride{{18, 16 * 18 * 27}, {1, 18 * 8}, {16 * 18 * 27 * 20, 16 * 18 * 27 * 200}}));
 }
-BENCHMARK(shuffled_leaves);
+BENCHMARK(shuffled_leaves)->UseRealTime();
 
 void shuffled_short_leaves(benchmark::State& state) {
     const Shape shape{4, 5, 8, 10, 16, 25, 16};
     copy(state, Layout(shape, Stride{1, 4, 20, 160, 1600, 25'600, 640'000}),
          Layout(shape, Stride{96, 2'560'000, 12, 1, 400, 102'400, 6400}));
 }
-BENCHMARK(shuffled_short_leaves);
+BENCHMARK(shuffled_short_leaves)->UseRealTime();
 
 void sixteen(benchmark::State& state) {
     const Shape shape{4, 4};
     copy(state, Layout(shape, Stride{1, 4}), Layout(shape, Stride{4, 1}));
 }
-BENCHMARK(sixteen);
+BENCHMARK(sixteen)->UseRealTime();
 
 }  // namespace

@@ -8,6 +8,8 @@
 
 #include "carrier/errors.hpp"
 #include "carrier/host.hpp"
+#include "storage/copy.hpp"
+#include "storage/crew.hpp"
 
 namespace carrier::python {
 
@@ -15,6 +17,25 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;     // elements between two looks for signals
 constexpr std::size_t kUnlocked = std::size_t{1} << 14;  // elements from which giving the lock up pays
+constexpr std::size_t kShared = std::size_t{1} << 21;    // and a second thread
+
+/// Calls `convert(from, count)` for all of `count` elements, in pieces.
+template <class Convert>
+void in_pieces(std::size_t count, Pulse& pulse, const Convert& convert) {
+    const auto piece = [&](std::size_t i) { convert(i * kChunk, std::min(kChunk, count - i * kChunk)); };
+    const std::size_t pieces = (count + kChunk - 1) / kChunk;
+    if (count >= kShared) {
+        try {
+            return storage::run_jobs(pieces, storage::copying_threads(), pulse, piece);
+        } catch (const OverflowError&) {  // the first value that does not fit is found below
+        } catch (const TypeError&) {
+        }
+    }
+    for (std::size_t i = 0; i < pieces; ++i) {
+        piece(i);
+        pulse();
+    }
+}
 
 }  // namespace
 
@@ -56,12 +77,10 @@ void ingest_buffer(const HeldBuffer& buffer, Intake& intake) {
         {
             std::optional<Unlocked> unlocked;
             if (count >= kUnlocked) unlocked.emplace();
-            for (std::size_t done = 0; done < count; done += kChunk) {
-                const std::size_t n = std::min(kChunk, count - done);
-                convert_elements(elements, buffer.data() + static_cast<std::ptrdiff_t>(at + done) * stride,
-                                 stride, n, intake.encoding(), room.data() + done * width, at + done);
-                pulse();
-            }
+            in_pieces(count, pulse, [&](std::size_t from, std::size_t n) {
+                convert_elements(elements, buffer.data() + static_cast<std::ptrdiff_t>(at + from) * stride,
+                                 stride, n, intake.encoding(), room.data() + from * width, at + from);
+            });
         }
         intake.filled(count);
         at += count;

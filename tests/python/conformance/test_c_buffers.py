@@ -6,6 +6,7 @@ import array
 import struct
 
 import carrier_storage as cs
+import numpy as np
 import pytest
 
 from helpers import state, values
@@ -228,3 +229,21 @@ def test_ranges_are_exact():
     with pytest.raises(TypeError):
         cs.CPU(1, dtype=BOOL).new_like(range(2))
     assert list(cs.CPU(1, dtype=BOOL).new_like(range(0))) == []
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_large_buffers(step):
+    """Millions of elements, which several threads convert, give the same values; the first bad one is named."""
+    count = 3_000_001
+    source = (np.arange(step * count, dtype=np.int64) * 7919 % 2**31)[::step]
+    made = cs.CPU(1, dtype=I32).new_like(source)
+    assert np.array_equal(np.frombuffer(made, np.int32), source.astype(np.int32))
+    assert np.array_equal(np.frombuffer(cs.CPU(1).new_like(source), np.float32), source.astype(np.float32))
+    flags = source % 3 == 0
+    assert np.array_equal(np.frombuffer(cs.CPU(1, dtype=BOOL).new_like(flags), np.bool_), flags)
+    with pytest.raises(TypeError, match="value 0: an Int32 slot takes an int, not float"):
+        made.new_like(source.astype(np.float64))
+    for bad in (2_999_999, 1_700_000, 262_145, 3):
+        source[bad] = 2**40
+        with pytest.raises(OverflowError, match=f"value {bad}: "):
+            made.new_like(source)
