@@ -1,100 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Values in bulk: lists, ranges, generators, buffers, allocation."""
+"""Values in bulk: lists, generators, ranges and buffers in, lists out."""
 
 from __future__ import annotations
 
 import array
-import random
 from collections.abc import Callable, Iterator
 
 import carrier_storage as cs
 import numpy as np
 
-from harness import Contender, Row
+import machine
+from dtypes import ALL, BOOL, FLOAT, INT, Peers
+from harness import Contender, Options, Row, timed
 
-F32, I32, BOOL = cs.DType.Float32, cs.DType.Int32, cs.DType.Bool
-N = 1_000_000
-
-# A rival's call, and the largest ratio to it that is the target (None: no target).
-Rival = tuple[Callable[[], object], float | None]
-
-
-def _row(name: str, ours: Callable[[], object], per: float, rounds: int, **rivals: Rival) -> Row:
-    named = {rival.replace("np_", "np."): pair for rival, pair in rivals.items()}
-    return Row(
-        name,
-        Contender(ours),
-        {rival: Contender(run) for rival, (run, _) in named.items()},
-        {rival: limit for rival, (_, limit) in named.items() if limit is not None},
-        per=per,
-        rounds=rounds,
-    )
+Maker = Callable[[object, cs.DType], cs.Carrier]
+KINDS: dict[str, Maker] = {
+    "CPU": lambda values, dtype: cs.CPU(0, dtype=dtype).new_like(values),
+    "Generic": lambda values, dtype: cs.Generic(values, dtype=dtype),
+}
+# What a buffer holds, and the dtype it goes into. u8 has 64 bits, as in NumPy.
+BUFFERS = (
+    ("f4", FLOAT), ("i4", INT), ("?", BOOL),
+    ("f8", FLOAT), ("i8", INT), ("u8", INT), ("u1", INT), ("i4", FLOAT), ("i8", FLOAT), ("?", FLOAT),
+)  # fmt: skip
+C_NAMES = {"?": "b1"}
 
 
-def rows() -> Iterator[Row]:
-    rng = random.Random(1)
-    floats = [rng.random() for _ in range(N)]
-    ints = [rng.randrange(-(2**31), 2**31) for _ in range(N)]
-    bools = [rng.random() < 0.5 for _ in range(N)]
-    lists = {
-        "float": (F32, floats, {"array": (lambda: array.array("f", floats), 0.25)}, np.float32, 0.2),
-        "int": (I32, ints, {"array": (lambda: array.array("i", ints), 0.25)}, np.int32, 0.2),
-        "bool": (BOOL, bools, {}, np.bool_, 0.06),
+def _from_lists(count: int) -> Iterator[Row]:
+    for peers in ALL:
+        values = peers.values(count)
+        for kind, make in KINDS.items():
+            code = None if peers is BOOL else peers.code
+            yield Row(
+                f"{kind} from a list of {peers.word}",
+                timed(lambda m=make, p=peers, v=values: m(v, p.dtype), per=count),
+                {
+                    "array": timed(lambda c=code, v=values: array.array(c, v), per=count) if code else None,
+                    "np.array": timed(lambda p=peers, v=values: np.array(v, p.numpy), per=count),
+                },
+                {"array": 0.25, "np.array": 0.06 if peers is BOOL else 0.2},
+                rounds=9,
+            )
+
+
+def _from_iterables(count: int) -> Iterator[Row]:
+    floats = FLOAT.values(count)
+    sources: dict[str, tuple[Callable[[], object], Peers, float]] = {
+        "a generator": (lambda: (x for x in floats), FLOAT, 0.7),
+        "a range": (lambda: range(count), INT, 0.5),
     }
-    makers = {
-        "CPU": lambda values, dtype: cs.CPU(0, dtype=dtype).new_like(values),
-        "Generic": lambda values, dtype: cs.Generic(values, dtype=dtype),
-    }
-    for kind, make in makers.items():
-        for name, (dtype, values, rivals, numpy_type, limit) in lists.items():
+    for said, (source, peers, limit) in sources.items():
+        for kind, make in KINDS.items():
+            yield Row(
+                f"{kind} from {said}",
+                timed(lambda m=make, s=source, p=peers: m(s(), p.dtype), per=count),
+                {"np.fromiter": timed(lambda s=source, p=peers: np.fromiter(s(), p.numpy), per=count)},
+                {"np.fromiter": limit},
+                rounds=9,
+            )
 
-            def ours(make=make, values=values, dtype=dtype) -> object:
-                return make(values, dtype)
 
-            def numpys(values=values, numpy_type=numpy_type) -> object:
-                return np.array(values, numpy_type)
+def buffer(code: str, count: int) -> np.ndarray:
+    """Values that every dtype which takes the buffer takes."""
+    return (np.random.default_rng(1).random(count) * 200).astype("?" if code == "?" else code)
 
-            yield _row(f"{kind} from a list of {name}", ours, N, 7, **rivals, np_array=(numpys, limit))
-    cpu_f, cpu_i = cs.CPU(0), cs.CPU(0, dtype=I32)
-    f8 = np.random.default_rng(1).random(8 * N)
-    f4, i8 = f8.astype(np.float32), (f8 * 1e6).astype(np.int64)
-    gib = 2**28
-    yield from (
-        _row(
-            "CPU from a generator",
-            lambda: cpu_f.new_like(x for x in floats),
-            N,
-            5,
-            np_fromiter=(lambda: np.fromiter((x for x in floats), np.float32), 0.7),
-        ),
-        _row(
-            "CPU from a range",
-            lambda: cpu_i.new_like(range(N)),
-            N,
-            5,
-            np_fromiter=(lambda: np.fromiter(range(N), np.int32), 0.5),
-        ),
-        _row(
-            "CPU from float64, rounded",
-            lambda: cpu_f.new_like(f8),
-            8 * N,
-            15,
-            astype=(lambda: f8.astype(np.float32), 1.05),
-        ),
-        _row(
-            "CPU from int64, range-checked",
-            lambda: cpu_i.new_like(i8),
-            8 * N,
-            15,
-            astype=(lambda: i8.astype(np.int32), 1.05),
-        ),
-        _row("CPU from float32", lambda: cpu_f.new_like(f4), 8 * N, 15, copy=(f4.copy, 1.1)),
-        _row(
-            "CPU(1 GiB) returns",
-            lambda: cs.CPU(gib),
-            1,
-            5,
-            np_zeros=(lambda: np.zeros(gib, np.float32), None),
-        ),
-    )
+
+def taken(code: str, into: Peers, values: np.ndarray) -> Contender | None:
+    """The control: fresh memory, filled from the buffer without a check, and given back."""
+    name = f"take_{C_NAMES.get(code, code)}_{C_NAMES.get(into.numpy, into.numpy)}"
+    return machine.control(timed(lambda: machine.call(name, values, len(values)), per=len(values)))
+
+
+def _from_buffers(count: int) -> Iterator[Row]:
+    for code, into in BUFFERS:
+        values = buffer(code, count)
+        for kind, make in KINDS.items():
+            if code == into.numpy:
+                rival, run, limit = "copy", values.copy, 1.1
+            else:
+                rival, run, limit = "astype", lambda v=values, p=into: v.astype(p.numpy), 1.05
+            yield Row(
+                f"{kind} of {into.name} from a buffer of {values.dtype.name}",
+                timed(lambda m=make, v=values, p=into: m(v, p.dtype), per=count),
+                {rival: timed(run, per=count), "bare C": taken(code, into, values)},
+                {rival: limit},
+            )
+
+
+def _to_lists(count: int) -> Iterator[Row]:
+    for peers in ALL:
+        values = peers.values(count)
+        rival = np.array(values, peers.numpy)
+        for kind, make in KINDS.items():
+            carrier = make(values, peers.dtype)
+            for said, run, limit in (
+                ("tolist()", carrier.tolist, 0.5 if peers is BOOL else 1.05),
+                ("list(c)", lambda c=carrier: list(c), None),
+            ):
+                yield Row(
+                    f"{said} of {kind} of {peers.name}",
+                    timed(run, per=count),
+                    {"numpy's tolist": timed(rival.tolist, per=count)},
+                    {"numpy's tolist": limit} if limit else {},
+                    rounds=9,
+                )
+
+
+def rows(options: Options) -> Iterator[Row]:
+    million = options.pick(1_000_000, 100)
+    yield from _from_lists(million)
+    yield from _from_iterables(million)
+    yield from _from_buffers(8 * million)
+    yield from _to_lists(million)

@@ -1,185 +1,259 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright carrier-storage contributors
-"""Moving values between memory and files, beside bare loops and what other libraries do."""
+"""Values between memory and files, beside bare loops and what other libraries do."""
 
 from __future__ import annotations
 
-import mmap
 import os
-import tempfile
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import carrier_storage as cs
 import numpy as np
 
-from harness import Contender, Row
+import machine
+from dtypes import FLOAT, INT, Peers
+from harness import Contender, Options, Row, timed
+from scratch import Folder, drop_from_cache
 
-F32 = cs.DType.Float32
-CHUNK = 4 << 20
-
-
-class Folder:
-    """Scratch files beside the session directory, on the same file system."""
-
-    def __init__(self) -> None:
-        self.root = tempfile.mkdtemp(prefix="carrier-bench-")
-        self.count = 0
-
-    def fresh(self) -> str:
-        self.count += 1
-        return os.path.join(self.root, f"f{self.count}")
-
-    def close(self) -> None:
-        for name in os.listdir(self.root):
-            os.unlink(os.path.join(self.root, name))
-        os.rmdir(self.root)
+KIB, MIB = 1 << 10, 1 << 20
+SMALL = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
 
 
-def _direct(path: str, size: int, memory: memoryview, write: bool) -> None:
-    """The bare loop: O_DIRECT, four threads, 4 MiB each."""
-    flags = os.O_DIRECT | ((os.O_RDWR | os.O_CREAT) if write else os.O_RDONLY)
-    fd = os.open(path, flags, 0o600)
+class Bench:
+    """The payload of some rows, and the scratch files of their rivals. ``with`` gives all of it back."""
 
-    def work(k: int) -> None:
-        for at in range(k * CHUNK, size, 4 * CHUNK):
-            part = memory[at : at + CHUNK]
-            if write:
-                os.pwrite(fd, part, at)
-            else:
-                os.preadv(fd, [part], at)
+    def __init__(self, size: int, folder: Folder) -> None:
+        self.size, self.folder = size, folder
+        room = np.empty(size + 4096, np.uint8)
+        skip = -room.ctypes.data % 4096  # direct I/O wants it aligned
+        self.values = room[skip : skip + size].view(np.float32)
+        self.values[:] = np.random.default_rng(0).random(size // 4, dtype=np.float32)
+        self.said = f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    os.close(fd)
+    def settle(self) -> None:
+        """Lets the removal of the last contender's file end, which no one is to pay for."""
+        if self.size >= 16 * MIB:
+            time.sleep(self.size / (1 << 30) * 0.25)
+
+    def path(self) -> str:
+        self.settle()
+        return self.folder.fresh()
+
+    def promoted(self) -> cs.Evictable:
+        self.settle()
+        return cs.Evictable(cs.CPU(0).new_like(self.values), cs.FileBacked(dtype=FLOAT.dtype))
+
+    def evicted(self, *, cold: bool = False) -> cs.Evictable:
+        made = self.promoted()
+        made.evict()
+        if cold:
+            drop_from_cache(made.secondary.path)
+        return made
+
+    def file(self, *, cold: bool = False) -> str:
+        path = self.path()
+        self.values.tofile(path)
+        if cold:
+            drop_from_cache(path)
+        return path
+
+    def writes(self, run: Callable[[str], object], setup: Callable[[], str] | None = None) -> Contender:
+        """Writes the path that ``setup`` gives, a fresh one by default; the file goes, untimed."""
+        return timed(run, setup or self.path, keep=True, after=_remove)
+
+    def bare_write(self, *, direct: bool, create: bool = True) -> Contender | None:
+        def run(path: str) -> None:
+            machine.checked(
+                machine.call("write_file", path, self.values, self.size, direct, create), _direct(direct)
+            )
+
+        return machine.control(self.writes(run, None if create else lambda: self.file(cold=True)))
+
+    def bare_read(self, *, direct: bool) -> Contender | None:
+        def run(path: str) -> int:
+            made = machine.call("promote", path, self.size, direct)
+            if not made:
+                machine.checked(22, _direct(direct))
+            return made or 0
+
+        def after(path: object, made: object) -> None:
+            if made:
+                machine.call("give_back", made, self.size, direct)
+            _remove(path, None)
+
+        return machine.control(timed(run, lambda: self.file(cold=direct), keep=True, after=after))
 
 
-def _buffered(path: str, size: int, memory: memoryview) -> None:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    for at in range(0, size, CHUNK):
-        os.pwrite(fd, memory[at : at + CHUNK], at)
-    os.close(fd)
+def _direct(direct: bool) -> str:
+    return "no direct I/O in this folder (TMPDIR chooses another)" if direct else "writing"
 
 
-def _drop(path: str) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    os.fdatasync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)
+def _remove(path: object, _: object) -> None:
+    if isinstance(path, str) and os.path.exists(path):
+        os.unlink(path)
 
 
-def rows(mib: int = 256) -> Iterator[Row]:
-    size = mib << 20
-    values = np.random.default_rng(0).random(size // 4, dtype=np.float32)
-    page = mmap.mmap(-1, size)
-    page.write(values.tobytes())
-    memory = memoryview(page)
-    folder = Folder()
-    proto = cs.CPU(0)
+def _evict(b: Bench) -> Iterator[Row]:
+    torch = machine.torch()
 
-    def promoted() -> cs.Evictable:
-        return cs.Evictable(proto.new_like(values), cs.FileBacked(dtype=F32))
+    def memmap(path: str) -> None:
+        mapped = np.memmap(path, np.float32, "w+", shape=b.values.shape)
+        mapped[:] = b.values
+        mapped.flush()
 
-    def scratch() -> str:
-        for name in os.listdir(folder.root):
-            os.unlink(os.path.join(folder.root, name))
-        return folder.fresh()
+    def sync_and_drop(path: str) -> None:
+        b.values.tofile(path)
+        drop_from_cache(path)
 
-    def tofile_sync_drop(path: str) -> None:
-        values.tofile(path)
-        _drop(path)
+    def save(path: str) -> None:
+        torch.save(tensor, path)
 
-    def memmap_flush(path: str) -> None:
-        m = np.memmap(path, np.float32, "w+", shape=values.shape)
-        m[:] = values
-        m.flush()
-
+    tensor = torch and torch.from_numpy(b.values.copy())
+    bare = "bare direct|bare buffered"
     yield Row(
-        f"evict {mib} MiB",
-        Contender(lambda e: e.evict(), promoted),
+        f"evict {b.said}",
+        timed(lambda e: e.evict(), b.promoted),
         {
-            "bare direct": Contender(lambda p: _direct(p, size, memory, True), scratch),
-            "bare buffered": Contender(lambda p: _buffered(p, size, memory), scratch),
-            "tofile+fdatasync+drop": Contender(tofile_sync_drop, scratch),
-            "memmap+flush": Contender(memmap_flush, scratch),
+            "bare direct": b.bare_write(direct=True),
+            "bare buffered": b.bare_write(direct=False),
+            "tofile+fdatasync+drop": b.writes(sync_and_drop),
+            "memmap+flush": b.writes(memmap),
+            "torch.save": torch and b.writes(save),
         },
-        {"tofile+fdatasync+drop": 1 / 1.4, "memmap+flush": 0.5},
+        {bare: 1 / 0.9, "tofile+fdatasync+drop": 1 / 1.4, "memmap+flush": 0.5, "torch.save": 1 / 1.4},
+        control=bare,
         rounds=5,
     )
 
-    def cold() -> cs.Evictable:
-        e = promoted()
-        e.evict()
-        _drop(str(e.secondary.path))
-        return e
 
-    def cold_file() -> str:
-        path = scratch()
-        values.tofile(path)
-        _drop(path)
+def _evict_again(b: Bench) -> Iterator[Row]:
+    def again() -> cs.Evictable:
+        made = b.evicted(cold=True)
+        made.promote()
+        return made
+
+    def over_a_file() -> cs.Evictable:
+        b.settle()
+        file = cs.FileBacked(dtype=FLOAT.dtype).new_like(b.values)
+        drop_from_cache(file.path)
+        return cs.Evictable(cs.CPU(0).new_like(b.values), file)
+
+    for said, setup in (("again", again), ("into a file that has the size", over_a_file)):
+        yield Row(
+            f"evict {b.said} {said}",
+            timed(lambda e: e.evict(), setup),
+            {"bare overwrite": b.bare_write(direct=True, create=False)},
+            {"bare overwrite": 1 / 0.8},
+            control="bare overwrite",
+            rounds=5,
+        )
+
+
+def _promote(b: Bench) -> Iterator[Row]:
+    torch = machine.torch()
+
+    def saved() -> str:
+        path = b.path()
+        torch.save(torch.from_numpy(b.values.copy()), path)
+        drop_from_cache(path)
         return path
 
-    def direct_into_fresh(path: str) -> None:
-        fresh = mmap.mmap(-1, size)
-        fresh.madvise(mmap.MADV_HUGEPAGE)
-        _direct(path, size, memoryview(fresh), False)
+    def cold() -> str:
+        return b.file(cold=True)
 
     yield Row(
-        f"promote {mib} MiB, cold",
-        Contender(lambda e: e.promote(), cold),
+        f"promote {b.said}, cold",
+        timed(lambda e: e.promote(), lambda: b.evicted(cold=True)),
         {
-            "bare direct": Contender(direct_into_fresh, cold_file),
-            "np.fromfile": Contender(lambda p: np.fromfile(p, np.float32), cold_file),
+            "bare direct": b.bare_read(direct=True),
+            "np.fromfile": timed(lambda p: np.fromfile(p, np.float32), cold, keep=True, after=_remove),
+            "torch.load": torch and timed(torch.load, saved, keep=True, after=_remove),
         },
-        {"bare direct": 1 / 0.9, "np.fromfile": 1 / 1.1},
+        {"bare direct": 1 / 0.9, "np.fromfile": 1 / 1.1, "torch.load": 1 / 1.1},
+        control="bare direct",
         rounds=5,
     )
-    small = values[: 1 << 20]
 
-    def small_promoted() -> cs.Evictable:
-        return cs.Evictable(proto.new_like(small), cs.FileBacked(dtype=F32))
 
-    def small_evicted() -> cs.Evictable:
-        e = small_promoted()
-        e.evict()
-        return e
-
-    def plain_write(path: str) -> None:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        os.pwrite(fd, memory[: 4 << 20], 0)
-        os.close(fd)
-
-    def plain_file() -> str:
-        path = scratch()
-        plain_write(path)
-        return path
-
-    def plain_read(path: str) -> None:
-        fresh = np.zeros(1 << 20, np.float32)
-        fd = os.open(path, os.O_RDONLY)
-        os.preadv(fd, [memoryview(fresh).cast("B")], 0)
-        os.close(fd)
-
+def _small(b: Bench) -> Iterator[Row]:
+    writes, reads = "open+pwrite+close", "calloc+open+pread+close"
     yield Row(
-        "evict 4 MiB",
-        Contender(lambda e: e.evict(), small_promoted),
-        {"open+pwrite+close": Contender(plain_write, scratch)},
-        {"open+pwrite+close": 1.2},
-        rounds=15,
+        f"evict {b.said}",
+        timed(lambda e: e.evict(), b.promoted),
+        {writes: b.bare_write(direct=False)},
+        {writes: 1.2},
+        control=writes,
+        rounds=25,
     )
     yield Row(
-        "promote 4 MiB",
-        Contender(lambda e: e.promote(), small_evicted),
-        {"zeros+open+pread+close": Contender(plain_read, plain_file)},
-        {"zeros+open+pread+close": 1.3},
-        rounds=15,
+        f"promote {b.said}",
+        timed(lambda e: e.promote(), b.evicted),
+        {reads: b.bare_read(direct=False)},
+        {reads: 1.3},
+        control=reads,
+        rounds=25,
     )
 
-    def big_file() -> cs.Carrier:
-        return cs.FileBacked(dtype=F32).new_like(values)
 
-    yield Row(f"release a file of {mib} MiB", Contender(lambda c: c.release(), big_file), {}, rounds=5)
-    folder.close()
+def _into_files(b: Bench) -> Iterator[Row]:
+    """From buffers into FileBacked, beside writing the bytes that come out of them."""
+    pairs: tuple[tuple[str, Peers], ...] = (("f4", FLOAT), ("f8", FLOAT), ("i4", INT), ("i8", INT))
+    for code, into in pairs:
+        values = (b.values * 1000).astype(code)
+        result, prototype = values.astype(into.numpy), cs.FileBacked(dtype=into.dtype)
+
+        def ours(_: object, make=prototype.new_like, values=values) -> cs.Carrier:
+            return make(values)
+
+        yield Row(
+            f"FileBacked of {into.name} from a buffer of {values.dtype.name}, {b.said}",
+            timed(ours, b.settle, keep=True),
+            {"tofile": b.writes(result.tofile), "bare buffered": b.bare_write(direct=False)},
+            {"tofile": 1.1},
+            control="bare buffered",
+            rounds=7,
+        )
+
+
+def _removal(b: Bench) -> Iterator[Row]:
+    """No file is removed on the path of a call."""
+
+    def file() -> cs.Carrier:
+        b.settle()
+        return cs.FileBacked(dtype=FLOAT.dtype).new_like(b.values)
+
+    for said, setup in (("FileBacked", file), ("evicted Evictable", b.evicted)):
+        yield Row(
+            f"release {said} of {b.said}",
+            timed(lambda c: c.release(), setup),
+            {"unlink": b.writes(os.unlink, b.file)},
+            at_most=5e-3,
+            rounds=3,
+        )
+
+    def held() -> tuple[cs.Evictable, int]:
+        made = b.evicted()
+        return made, os.open(made.secondary.path, os.O_RDONLY)
+
+    yield Row(
+        f"promote {b.said}, warm: its file's removal",
+        timed(lambda e: e.promote(), b.evicted),
+        {"file held open": timed(lambda p: p[0].promote(), held, after=lambda p, _: os.close(p[1]))},
+        {"file held open": 1.1},
+        rounds=7,
+    )
+
+
+def rows(options: Options) -> Iterator[Row]:
+    largest = options.mib * MIB
+    with Folder() as folder:
+        for size in SMALL[: options.pick(len(SMALL), 1)]:
+            yield from _small(Bench(size, folder))
+        for size in sorted({min(64 * MIB, largest), largest}):
+            yield from _evict(Bench(size, folder))
+            yield from _promote(Bench(size, folder))
+        bench = Bench(largest, folder)
+        yield from _evict_again(bench)
+        yield from _into_files(bench)
+        yield from _removal(Bench(options.pick(4, 1) * largest, folder))
