@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -64,6 +65,8 @@ def as_json(group: str, result: Result) -> dict[str, object]:
 
 def main() -> int:
     asked = arguments()
+    # So that scratch files go when somebody ends the run.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     machine.use_torch(not asked.without_torch)
     options, noted = Options(mib=1 if asked.quick else asked.mib, quick=asked.quick), set(machine.notes())
     for note in sorted(noted):

@@ -10,11 +10,14 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from scratch import Folder
 
 MIB = 1 << 20
 
@@ -38,7 +41,9 @@ def child(job: str, *arguments: object, key: str) -> Callable[[], float]:
 
 
 def _run(command: tuple[str, ...]) -> dict[str, float]:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    with Folder() as folder:  # of ours: a process that is killed leaves its files
+        here = {**os.environ, "TMPDIR": folder.root}
+        done = subprocess.run(command, check=False, capture_output=True, text=True, env=here)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     figures = json.loads(done.stdout)
@@ -82,8 +87,6 @@ def files(kind: str, count: str) -> dict[str, float]:
     """So many files of 64 bytes while a process may have 256 open: seconds each to make and to remove them."""
     import resource
 
-    from scratch import Folder
-
     total = int(count)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
@@ -126,8 +129,6 @@ def _control(folder: str, total: int) -> Pair:
 
 
 def _python(folder: str, total: int) -> Pair:
-    import os
-
     slots, flags = bytes(64), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
     def make() -> None:

@@ -17,6 +17,7 @@ from harness import Contender, Options, Row, timed
 from scratch import Folder, drop_from_cache
 
 KIB, MIB = 1 << 10, 1 << 20
+LARGE = {"rounds": 5, "warm": False}  # of rows that take a while
 SMALL = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
 
 
@@ -123,7 +124,7 @@ def _evict(b: Bench) -> Iterator[Row]:
         },
         {bare: 1 / 0.9, "tofile+fdatasync+drop": 1 / 1.4, "memmap+flush": 0.5, "torch.save": 1 / 1.4},
         control=bare,
-        rounds=5,
+        **LARGE,
     )
 
 
@@ -146,7 +147,7 @@ def _evict_again(b: Bench) -> Iterator[Row]:
             {"bare overwrite": b.bare_write(direct=True, create=False)},
             {"bare overwrite": 1 / 0.8},
             control="bare overwrite",
-            rounds=5,
+            **LARGE,
         )
 
 
@@ -172,7 +173,7 @@ def _promote(b: Bench) -> Iterator[Row]:
         },
         {"bare direct": 1 / 0.9, "np.fromfile": 1 / 1.1, "torch.load": 1 / 1.1},
         control="bare direct",
-        rounds=5,
+        **LARGE,
     )
 
 
@@ -198,7 +199,7 @@ def _small(b: Bench) -> Iterator[Row]:
 
 def _into_files(b: Bench) -> Iterator[Row]:
     """From buffers into FileBacked, beside writing the bytes that come out of them."""
-    pairs: tuple[tuple[str, Peers], ...] = (("f4", FLOAT), ("f8", FLOAT), ("i4", INT), ("i8", INT))
+    pairs: tuple[tuple[str, Peers], ...] = (("f4", FLOAT), ("f8", FLOAT), ("i8", INT))
     for code, into in pairs:
         values = (b.values * 1000).astype(code)
         result, prototype = values.astype(into.numpy), cs.FileBacked(dtype=into.dtype)
@@ -212,12 +213,12 @@ def _into_files(b: Bench) -> Iterator[Row]:
             {"tofile": b.writes(result.tofile), "bare buffered": b.bare_write(direct=False)},
             {"tofile": 1.1},
             control="bare buffered",
-            rounds=7,
+            **LARGE,
         )
 
 
-def _removal(b: Bench) -> Iterator[Row]:
-    """No file is removed on the path of a call."""
+def _release(b: Bench) -> Iterator[Row]:
+    """No file is removed on the path of the call."""
 
     def file() -> cs.Carrier:
         b.settle()
@@ -230,7 +231,12 @@ def _removal(b: Bench) -> Iterator[Row]:
             {"unlink": b.writes(os.unlink, b.file)},
             at_most=5e-3,
             rounds=3,
+            warm=False,
         )
+
+
+def _removal(b: Bench) -> Iterator[Row]:
+    """Nor on a promotion's."""
 
     def held() -> tuple[cs.Evictable, int]:
         made = b.evicted()
@@ -241,7 +247,7 @@ def _removal(b: Bench) -> Iterator[Row]:
         timed(lambda e: e.promote(), b.evicted),
         {"file held open": timed(lambda p: p[0].promote(), held, after=lambda p, _: os.close(p[1]))},
         {"file held open": 1.1},
-        rounds=7,
+        **LARGE,
     )
 
 
@@ -256,4 +262,5 @@ def rows(options: Options) -> Iterator[Row]:
         bench = Bench(largest, folder)
         yield from _evict_again(bench)
         yield from _into_files(bench)
-        yield from _removal(Bench(options.pick(4, 1) * largest, folder))
+        yield from _removal(bench)
+        yield from _release(Bench(options.pick(4, 1) * largest, folder))

@@ -45,7 +45,9 @@ def _growth(
 ) -> Growth:
     pairs = {f"{count:,}": make(count) for count in counts}
     control = {size: theirs for size, (_, theirs) in pairs.items() if theirs is not None}
-    return Growth(f"growth: {name}", {size: ours for size, (ours, _) in pairs.items()}, control, bare, rounds=rounds)
+    return Growth(
+        f"growth: {name}", {size: ours for size, (ours, _) in pairs.items()}, control, bare, rounds=rounds
+    )
 
 
 def rows(options: Options) -> Iterator[Growth]:
