@@ -141,6 +141,8 @@ class CARRIER_API Carrier : public RefCounted {
     Carrier() noexcept;
     /// Called once by a constructor: what never changes. A kind that leaves the dtype out answers do_dtype.
     void describe_storage(const DType& dtype, bool writable) noexcept;
+    /// The same, and `expose`, for a kind that begins with its slots in host memory; `data` is not null.
+    void describe_storage(const DType& dtype, bool writable, std::byte* data, std::int64_t size) noexcept;
     /// The host address the fast path may use; null for none.
     void expose(std::byte* data, std::int64_t size) noexcept;
 
@@ -178,7 +180,10 @@ class CARRIER_API Carrier : public RefCounted {
     friend class Exclusive;
 
     // The checks behind require_..., without waiting: for calls that hold the carrier busy themselves.
-    void check_live() const;
+    void check_live() const {
+        if (hot_.has(Hot::kReleased | Hot::kEvicted)) refuse_state();
+    }
+    [[noreturn]] void refuse_state() const;
     void check_mutable() const;
     void check_access() const;
     void check_scatter(const Tensor& source, const Tensor& onto, const Layout& mapping,

@@ -21,9 +21,16 @@ class CARRIER_API Counted {
     Counted& operator=(const Counted&) = delete;
     virtual ~Counted() = default;
 
-    void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+    // Nobody else can reach an object before its first reference or beside its only one: then a plain
+    // load and store do, which take a fraction of the time of an atomic change.
+    void retain() const noexcept {
+        if (count_.load(std::memory_order_relaxed) == 0)
+            count_.store(1, std::memory_order_relaxed);
+        else
+            count_.fetch_add(1, std::memory_order_relaxed);
+    }
     void drop() const noexcept {
-        if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (unique() || count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
     /// True when the caller holds the only reference.
     bool unique() const noexcept { return count_.load(std::memory_order_acquire) == 1; }
@@ -71,6 +78,10 @@ class CARRIER_API RefCounted {
     /// Called once, under the host's lock: every C++ reference becomes a reference of `object`.
     void adopt(void* object) noexcept {
         std::uintptr_t v = word_.load(std::memory_order_relaxed);
+        if (v == 1) {  // just made: no reference that others could copy or drop
+            word_.store(reinterpret_cast<std::uintptr_t>(object), std::memory_order_release);
+            return;
+        }
         std::uintptr_t moved = 0;
         do {
             for (; moved < v >> 1; ++moved) carrier::host().retain(object);

@@ -67,12 +67,16 @@ class CARRIER_API Tensor {
     void require_range(std::int64_t start, std::int64_t stop) const;
 
     /// The only subtensor; NotImplementedError when there are several.
-    const Subtensor& single() const;
+    const Subtensor& single() const {
+        if (compound_ != nullptr || subtensors_.empty()) refuse_single();
+        return subtensors_.front();
+    }
     /// For garbage collectors: lets the carriers go.
     void clear() noexcept { subtensors_.clear(); }
 
   private:
     Tensor(const DType* compound, std::vector<Subtensor> subtensors, std::vector<Layout> adjacent);
+    [[noreturn]] void refuse_single() const;
 
     std::vector<Subtensor> subtensors_;
     std::vector<Layout> adjacent_;

@@ -33,6 +33,16 @@ void Carrier::describe_storage(const DType& dtype, bool writable) noexcept {
     if (!writable) hot_.set(Hot::kImmutable);
 }
 
+void Carrier::describe_storage(const DType& dtype, bool writable, std::byte* data,
+                               std::int64_t size) noexcept {
+    dtype_ = &dtype;
+    hot_.encoding = encoding_of(dtype);
+    hot_.data = data;
+    hot_.size = size;
+    // Nobody else knows the carrier yet: a plain store, at a fraction of the time of an atomic change.
+    hot_.state.store(writable ? 0 : Hot::kImmutable, std::memory_order_relaxed);
+}
+
 void Carrier::expose(std::byte* data, std::int64_t size) noexcept {
     hot_.data = data;
     hot_.size = size;
@@ -83,13 +93,12 @@ void Carrier::require_access() const {
     check_access();
 }
 
-void Carrier::check_live() const {
+void Carrier::refuse_state() const {
     if (is_released())
         throw StateError(
             "the " + kind() +
             " carrier has been released and its values are gone; new_like and allocate_like still work");
-    if (hot_.has(Hot::kEvicted))
-        throw StateError("the " + kind() + " carrier is evicted; call promote() first");
+    throw StateError("the " + kind() + " carrier is evicted; call promote() first");
 }
 
 void Carrier::check_mutable() const {

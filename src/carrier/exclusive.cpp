@@ -155,7 +155,7 @@ void Exclusive::leave(Carrier& c) noexcept {
     p.moved.notify_all();
 }
 
-void Exclusive::wait_for(const Carrier& c) {
+void Exclusive::wait_while_busy(const Carrier& c) {
     std::optional<Place> place;
     while (c.hot_.has(Hot::kBusy)) {
         if (c.worker_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {

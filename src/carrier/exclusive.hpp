@@ -26,9 +26,12 @@ class Exclusive {
     Exclusive& operator=(const Exclusive&) = delete;
 
     /// Returns when nothing runs on the carrier; the errors are those above.
-    static void wait_for(const Carrier& carrier);
+    static void wait_for(const Carrier& carrier) {
+        if (carrier.hot().has(Hot::kBusy)) wait_while_busy(carrier);
+    }
 
   private:
+    static void wait_while_busy(const Carrier& carrier);
     static void take(Carrier& carrier);
     static void leave(Carrier& carrier) noexcept;
     void enter(std::initializer_list<const Carrier*> carriers);

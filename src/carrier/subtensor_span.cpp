@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "carrier/errors.hpp"
 #include "carrier/host_block.hpp"
@@ -21,7 +22,7 @@ void require_reach(const Subtensor& part, const char* what) {
 }
 
 SubtensorSpan span_of(const Subtensor& part, Encoding encoding, std::int64_t start, std::int64_t stop) {
-    const Ref<Block> block = Inner::block(*part.carrier);
+    Ref<Block> block = Inner::block(*part.carrier);
     const auto [least, greatest] = block->data() != nullptr
                                        ? std::pair(std::int64_t{0}, part.layout.cosize() - 1)
                                        : slot_bounds(part.layout, start, stop);
@@ -30,8 +31,8 @@ SubtensorSpan span_of(const Subtensor& part, Encoding encoding, std::int64_t sta
     span.bytes = bytes_of(greatest - least + 1, encoding);
     span.offset = bytes_of(part.offset + least, encoding);
     if (block->data() != nullptr) {
-        span.block = block;
         span.begin = block->data() + span.offset;
+        span.block = std::move(block);
     } else {
         const Ref<HostBlock> copy = HostBlock::allocate(span.bytes, Fill::none);
         block->read(span.offset, {copy->data(), copy->size()});

@@ -102,13 +102,11 @@ Tensor Tensor::restored(const DType* compound, std::vector<Subtensor> subtensors
     return Tensor(compound, std::move(subtensors), std::move(adjacent));
 }
 
-const Subtensor& Tensor::single() const {
+void Tensor::refuse_single() const {
     if (subtensors_.empty()) throw StateError("the Tensor's carriers are gone");
-    if (compound_ != nullptr)
-        throw NotImplementedError("this Tensor of dtype '" + compound_->name() + "' has " +
-                                  std::to_string(subtensors_.size()) +
-                                  " subtensors; use them one by one (Tensor.subtensors)");
-    return subtensors_.front();
+    throw NotImplementedError("this Tensor of dtype '" + compound_->name() + "' has " +
+                              std::to_string(subtensors_.size()) +
+                              " subtensors; use them one by one (Tensor.subtensors)");
 }
 
 std::int64_t Tensor::size() const {

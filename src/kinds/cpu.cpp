@@ -13,8 +13,7 @@ std::span<const DType* const> CPU::accepted() noexcept { return storage_dtypes()
 CPU::CPU(std::int64_t size, const DType& dtype, bool writable, bool empty) {
     validate_storage_dtype(dtype, "CPU", accepted());
     block_ = HostBlock::allocate(storage_bytes(size, encoding_of(dtype)), empty ? Fill::none : Fill::zero);
-    describe_storage(dtype, writable);
-    expose(block_->data(), size);
+    describe_storage(dtype, writable, block_->data(), size);
 }
 
 CPU::CPU(std::int64_t size, std::uintptr_t pointer, const DType& dtype, bool writable,
@@ -26,14 +25,12 @@ CPU::CPU(std::int64_t size, std::uintptr_t pointer, const DType& dtype, bool wri
         throw ValueError(std::to_string(bytes) + " bytes from address " + std::to_string(pointer) +
                          " run past the end of the address space");
     block_ = HostBlock::wrap(reinterpret_cast<std::byte*>(pointer), bytes, std::move(on_last_use));
-    describe_storage(dtype, writable);
-    expose(block_->data(), size);
+    describe_storage(dtype, writable, block_->data(), size);
 }
 
 CPU::CPU(Ref<HostBlock> block, std::int64_t size, const DType& dtype, bool writable)
     : block_(std::move(block)) {
-    describe_storage(dtype, writable);
-    expose(block_->data(), size);
+    describe_storage(dtype, writable, block_->data(), size);
 }
 
 std::uintptr_t CPU::pointer() const {

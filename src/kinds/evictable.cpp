@@ -17,11 +17,13 @@ namespace {
 
 void check_tier(const Carrier& tier, const char* name) {
     Exclusive::wait_for(tier);
-    const std::string who = std::string("the ") + name + " tier (" + tier.kind() + ") ";
-    if (tier.is_released()) throw StateError(who + "has been released; a hierarchy needs live tiers");
-    if (tier.is_owned()) throw StateError(who + "is owned already; a hierarchy owns its tiers exclusively");
-    if (tier.hot().has(Hot::kEdited)) throw StateError(who + "is being edited; compose after the edit ends");
-    if (tier.hot().has(Hot::kEvicted)) throw StateError(who + "is evicted; call promote() on it first");
+    const auto refuse = [&](const char* why) {
+        throw StateError(std::string("the ") + name + " tier (" + tier.kind() + ") " + why);
+    };
+    if (tier.is_released()) refuse("has been released; a hierarchy needs live tiers");
+    if (tier.is_owned()) refuse("is owned already; a hierarchy owns its tiers exclusively");
+    if (tier.hot().has(Hot::kEdited)) refuse("is being edited; compose after the edit ends");
+    if (tier.hot().has(Hot::kEvicted)) refuse("is evicted; call promote() on it first");
 }
 
 void check_dtypes(const Carrier& primary, const Carrier& secondary) {

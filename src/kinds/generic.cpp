@@ -12,14 +12,12 @@ std::span<const DType* const> Generic::accepted() noexcept { return storage_dtyp
 Generic::Generic(std::int64_t size, const DType& dtype, bool writable) {
     validate_storage_dtype(dtype, "Generic", accepted());
     block_ = HostBlock::allocate(storage_bytes(size, encoding_of(dtype)), Fill::zero);
-    describe_storage(dtype, writable);
-    expose(block_->data(), size);
+    describe_storage(dtype, writable, block_->data(), size);
 }
 
 Generic::Generic(Ref<HostBlock> block, std::int64_t size, const DType& dtype, bool writable)
     : block_(std::move(block)) {
-    describe_storage(dtype, writable);
-    expose(block_->data(), size);
+    describe_storage(dtype, writable, block_->data(), size);
 }
 
 std::unique_ptr<Intake> Generic::open(const DType& dtype, bool writable, std::int64_t expected) {

@@ -16,6 +16,7 @@
 #include "python/module.hpp"
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
+#include "python/shortcut.hpp"
 #include "python/slots.hpp"
 #include "python/type_slot.hpp"
 
@@ -63,7 +64,24 @@ void scatter(nb::handle self, nb::handle to_scatter, nb::handle scatter_onto, nb
     const auto& source = require_instance<Tensor>(to_scatter, "to_scatter", "Tensor");
     const auto& onto = require_instance<Tensor>(scatter_onto, "scatter_onto", "Tensor");
     const auto& layout = require_instance<Layout>(mapping, "mapping", "Layout");
-    carrier.scatter(source, onto, layout, clamped(offset, "mapping_offset"));
+    carrier.scatter(source, onto, layout, offset.is_valid() ? clamped(offset, "mapping_offset") : 0);
+}
+
+vectorcallfunc scatter_generally = nullptr;
+
+/// `carrier.scatter(source, onto, mapping)`, with or without an offset.
+PyObject* scatter_by_position(PyObject* method, PyObject* const* arguments, std::size_t given,
+                              PyObject* names) {
+    const Py_ssize_t count = PyVectorcall_NARGS(given);
+    if (names != nullptr || count < 4 || count > 5) return scatter_generally(method, arguments, given, names);
+    try {
+        scatter(arguments[0], arguments[1], arguments[2], arguments[3],
+                count == 5 ? nb::handle(arguments[4]) : nb::handle());
+        return Py_NewRef(Py_None);
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
 }
 
 nb::object dispatch_op(nb::handle self, nb::handle name) {
@@ -352,6 +370,7 @@ void bind_carrier(nb::module_& m) {
     define_elements(c);
     define_factories(c);
     define_lifecycle(c);
+    scatter_generally = shorten(method_of<Carrier>("scatter"), scatter_by_position);
 }
 
 }  // namespace carrier::python

@@ -88,8 +88,9 @@ inline double float_value(PyObject* exact) noexcept {
 #endif
 }
 
-/// A stored value as a Python object; a new reference, or null with MemoryError set.
-inline PyObject* box(Encoding encoding, Scalar scalar) noexcept {
+/// A stored value as a Python object; a new reference, or null with MemoryError set. Never throws; not
+/// declared so, since then it could not end in a jump to Python's function.
+inline PyObject* box(Encoding encoding, Scalar scalar) {
     switch (encoding) {
         case Encoding::float32:
             return PyFloat_FromDouble(static_cast<double>(scalar.float32));

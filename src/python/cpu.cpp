@@ -13,6 +13,7 @@
 #include "python/module.hpp"
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
+#include "python/shortcut.hpp"
 
 namespace carrier::python {
 
@@ -49,6 +50,42 @@ void initialize(nb::handle self, nb::handle size, nb::handle pointer, nb::handle
     adopt(made, self);
 }
 
+// ---- CPU(size), CPU(size, dtype=...): owned memory, all arguments of the exact types
+// --------------------------------------------------------------------------------
+
+vectorcallfunc call_generally = nullptr;
+
+/// Names of keywords, interned: so are those of a call in a program.
+PyObject *kMutable = nullptr, *kDType = nullptr, *kEmpty = nullptr;
+
+struct Options {
+    const DType* dtype = &DType::Float32();
+    bool writable = true;
+    bool empty = false;
+
+    bool set(bool& option, PyObject* value) noexcept {
+        option = value == Py_True;
+        return option || value == Py_False;
+    }
+    /// False for what the general way has to look at.
+    bool take(PyObject* name, PyObject* value) noexcept {
+        if (name == kDType) return (dtype = instance_of<DType>(value)) != nullptr;
+        if (name == kMutable) return set(writable, value);
+        return name == kEmpty && set(empty, value);
+    }
+};
+
+PyObject* call(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
+    Py_ssize_t size = 0;
+    Options options;
+    bool known = PyVectorcall_NARGS(given) == 1 && small_int(arguments[0], size) && size >= 0;
+    if (names != nullptr)
+        for (Py_ssize_t i = 0; known && i < PyTuple_Size(names); ++i)
+            known = options.take(PyTuple_GetItem(names, i), arguments[1 + i]);
+    if (!known) return call_generally(type, arguments, given, names);
+    return constructed<CPU>(type, size, *options.dtype, options.writable, options.empty);
+}
+
 /// An object whose buffer this carrier alone holds is reached through it.
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
     Py_VISIT(Py_TYPE(self));
@@ -79,9 +116,9 @@ constexpr std::uint32_t kPooled = 1024;
 }  // namespace
 
 void bind_cpu(nb::module_& m) {
-    nb::class_<CPU, Carrier>(m, "CPU", nb::type_slots(slots), nb::is_final(), nb::pooled(kPooled),
-                             nb::sig("@typing.final\nclass CPU(Carrier)"),
-                             R"(Host memory, owned or wrapped. Stores Float32, Int32 and Bool.
+    nb::class_<CPU, Carrier> c(m, "CPU", nb::type_slots(slots), nb::is_final(), nb::pooled(kPooled),
+                               nb::sig("@typing.final\nclass CPU(Carrier)"),
+                               R"(Host memory, owned or wrapped. Stores Float32, Int32 and Bool.
 
 ``size`` counts slots. ``pointer`` is the address of memory that somebody else owns: it is neither checked, changed nor
 freed, and has to outlive the carrier and its views. Without one the carrier owns fresh memory, of zeros unless ``empty``
@@ -96,12 +133,12 @@ Raises TypeError (arguments), ValueError (negative size, address, dtype), Memory
 [0, 7, 0]
 >>> c
 CPU(size=3, dtype=Int32, mutable=True, version=1, live)
-)")
-        .def("__init__", &initialize, nb::arg("size").none(), nb::arg("pointer") = nb::none(), nb::kw_only(),
-             nb::arg("mutable").none() = true, nb::arg("dtype").none() = object_of(DType::Float32()),
-             nb::arg("empty").none() = false,
-             nb::sig("def __init__(self, size: typing.SupportsIndex, pointer: int | None = None, *, "
-                     "mutable: bool = True, dtype: DType = DType.Float32, empty: bool = False) -> None"))
+)");
+    c.def("__init__", &initialize, nb::arg("size").none(), nb::arg("pointer") = nb::none(), nb::kw_only(),
+          nb::arg("mutable").none() = true, nb::arg("dtype").none() = object_of(DType::Float32()),
+          nb::arg("empty").none() = false,
+          nb::sig("def __init__(self, size: typing.SupportsIndex, pointer: int | None = None, *, "
+                  "mutable: bool = True, dtype: DType = DType.Float32, empty: bool = False) -> None"))
         .def(
             "pointer", [](nb::handle self) { return require_instance<CPU>(self, "self", "CPU").pointer(); },
             nb::sig("def pointer(self) -> int"),
@@ -112,6 +149,10 @@ CPU(size=3, dtype=Int32, mutable=True, version=1, live)
 >>> CPU(3, pointer=c.pointer()).pointer() == c.pointer()
 True
 )");
+    kMutable = PyUnicode_InternFromString("mutable");
+    kDType = PyUnicode_InternFromString("dtype");
+    kEmpty = PyUnicode_InternFromString("empty");
+    call_generally = shorten(c, call);
 }
 
 }  // namespace carrier::python

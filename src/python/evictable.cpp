@@ -10,6 +10,7 @@
 #include "python/module.hpp"
 #include "python/python_carrier.hpp"
 #include "python/ref_caster.hpp"
+#include "python/shortcut.hpp"
 
 namespace carrier::python {
 
@@ -25,6 +26,17 @@ void initialize(nb::handle self, const nb::args& args, const nb::kwargs& kwargs)
     Ref<Carrier> lower(&require_instance<Carrier>(secondary, "secondary", "Carrier"));
     void* memory = require_fresh<Evictable>(self, "Evictable");
     adopt(new (memory) Evictable(std::move(upper), std::move(lower)), self);
+}
+
+vectorcallfunc call_generally = nullptr;
+
+/// `Evictable(primary, secondary)`, of two carriers.
+PyObject* call(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
+    const bool two = PyVectorcall_NARGS(given) == 2 && names == nullptr;
+    Carrier* const primary = two ? instance_of<Carrier>(arguments[0]) : nullptr;
+    Carrier* const secondary = two ? instance_of<Carrier>(arguments[1]) : nullptr;
+    if (primary == nullptr || secondary == nullptr) return call_generally(type, arguments, given, names);
+    return constructed<Evictable>(type, Ref<Carrier>(primary), Ref<Carrier>(secondary));
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) noexcept {
@@ -49,7 +61,7 @@ constexpr std::uint32_t kPooled = 1024;
 }  // namespace
 
 void bind_evictable(nb::module_& m) {
-    nb::class_<Evictable, Carrier>(
+    nb::class_<Evictable, Carrier> c(
         m, "Evictable", nb::type_slots(slots), nb::is_final(), nb::pooled(kPooled),
         nb::sig("@typing.final\nclass Evictable(Carrier)"),
         R"(Two carriers as one: values live on ``primary`` and can be moved down and up again.
@@ -71,9 +83,9 @@ Evictable(size=3, dtype=Float32, mutable=True, version=1, evicted)
 >>> h.promote()
 >>> list(h)
 [0.0, 2.5, 0.0]
-)")
-        .def("__init__", &initialize,
-             nb::sig("def __init__(self, primary: Carrier, secondary: Carrier) -> None"))
+)");
+    c.def("__init__", &initialize,
+          nb::sig("def __init__(self, primary: Carrier, secondary: Carrier) -> None"))
         .def_prop_ro(
             "primary", [](nb::handle self) { return self_of(self).primary(); },
             nb::sig("def primary(self, /) -> Carrier"),
@@ -129,6 +141,7 @@ Any error leaves everything as it was. RuntimeError when released or owned.
 >>> h.is_evicted()
 False
 )");
+    call_generally = shorten(c, call);
 }
 
 }  // namespace carrier::python

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "carrier/host.hpp"
+#include "python/convert.hpp"
 #include "python/module.hpp"
 #include "python/ref_caster.hpp"
+#include "python/shortcut.hpp"
 #include "python/trees.hpp"
 
 namespace carrier::python {
@@ -63,6 +65,26 @@ void define_value(nb::class_<T>& c, const char* name) {
 }
 
 template <class T>
+vectorcallfunc modes_generally = nullptr;
+
+/// `Shape(2, 3)`, and `Stride`: exact ints, one for each mode.
+template <class T>
+PyObject* modes_of_ints(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
+    constexpr Py_ssize_t kMost = 8;
+    const Py_ssize_t count = PyVectorcall_NARGS(given);
+    Py_ssize_t integer[kMost];
+    bool known = names == nullptr && count <= kMost;
+    for (Py_ssize_t i = 0; known && i < count; ++i) known = small_int(arguments[i], integer[i]);
+    if (!known) return modes_generally<T>(type, arguments, given, names);
+    try {
+        return constructed<T>(type, IntTree(std::vector<IntTree>(integer, integer + count)));
+    } catch (...) {
+        raise_current();
+        return nullptr;
+    }
+}
+
+template <class T>
 void define_modes(nb::class_<T>& c, const char* name, const char* what) {
     c.def(
         "__init__",
@@ -85,11 +107,23 @@ void define_modes(nb::class_<T>& c, const char* name, const char* what) {
         },
         nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
     define_value(c, name);
+    modes_generally<T> = shorten(c, modes_of_ints<T>);
 }
 
 const Layout& layout_of(nb::handle self) { return self_of<Layout>(self, "Layout"); }
 
 std::int64_t index_in(nb::handle self, nb::handle key) { return slot_of(layout_of(self), key); }
+
+vectorcallfunc layout_generally = nullptr;
+
+/// `Layout(shape, stride)`.
+PyObject* layout_of_modes(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
+    const bool two = PyVectorcall_NARGS(given) == 2 && names == nullptr;
+    const Shape* const shape = two ? instance_of<Shape>(arguments[0]) : nullptr;
+    const Stride* const stride = two ? instance_of<Stride>(arguments[1]) : nullptr;
+    if (shape == nullptr || stride == nullptr) return layout_generally(type, arguments, given, names);
+    return constructed<Layout>(type, *shape, *stride);
+}
 
 bool is_injective(nb::handle self) {
     const Layout layout = layout_of(self);
@@ -97,10 +131,12 @@ bool is_injective(nb::handle self) {
     return layout.is_injective();
 }
 
+constexpr std::uint32_t kPooled = 256;
+
 }  // namespace
 
 void bind_layout(nb::module_& m) {
-    nb::class_<Shape> shape(m, "Shape", nb::is_final(), nb::is_weak_referenceable(),
+    nb::class_<Shape> shape(m, "Shape", nb::is_final(), nb::pooled(kPooled), nb::is_weak_referenceable(),
                             nb::sig("@typing.final\nclass Shape()"), R"(The extents of a nested index space.
 
 ``Shape(*items)``: an item is an extent of at least 1, or a nested iterable (a nested mode); one iterable alone is the list
@@ -120,7 +156,7 @@ False
     shape.def_prop_ro(
         "size", [](nb::handle self) { return self_of<Shape>(self, "Shape").size(); },
         nb::sig("def size(self, /) -> int"), "Number of indices: the product of all extents.");
-    nb::class_<Stride> stride(m, "Stride", nb::is_final(), nb::is_weak_referenceable(),
+    nb::class_<Stride> stride(m, "Stride", nb::is_final(), nb::pooled(kPooled), nb::is_weak_referenceable(),
                               nb::sig("@typing.final\nclass Stride()"),
                               R"(The step, in slots, of every leaf of a Shape with the same nesting.
 
@@ -133,7 +169,8 @@ Stride(1, [2, 6])
 )");
     define_modes(stride, "Stride", "a stride");
     nb::class_<Layout> layout(
-        m, "Layout", nb::is_final(), nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Layout()"),
+        m, "Layout", nb::is_final(), nb::pooled(kPooled), nb::is_weak_referenceable(),
+        nb::sig("@typing.final\nclass Layout()"),
         R"(A map from the indices of a Shape to slots: the sum of coordinate times step over the leaves.
 
 Logical indices count the first mode fastest, nested modes likewise. Raises TypeError, ValueError (shape and stride nested
@@ -196,6 +233,7 @@ Raises TypeError (not integers), ValueError (outside the domain, or nested other
         },
         nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"));
     define_value(layout, "Layout");
+    layout_generally = shorten(layout, layout_of_modes);
 }
 
 }  // namespace carrier::python

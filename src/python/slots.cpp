@@ -26,10 +26,13 @@ inline bool writes_fast(const Hot& hot, Py_ssize_t index) noexcept {
            static_cast<std::size_t>(index) < static_cast<std::size_t>(hot.size);
 }
 
-inline PyObject* read(const Hot& hot, Py_ssize_t index) noexcept {
+/// One encoding after the other, the usual one first, each known to the compiler.
+inline PyObject* read(const Hot& hot, Py_ssize_t index) {
     const auto at = static_cast<std::size_t>(index);
-    if (CARRIER_LIKELY(hot.encoding != Encoding::bool8))
-        return box(hot.encoding, load_slot(hot.encoding, hot.data + 4 * at));
+    if (CARRIER_LIKELY(hot.encoding == Encoding::float32))
+        return box(Encoding::float32, load_slot(Encoding::float32, hot.data + 4 * at));
+    if (hot.encoding == Encoding::int32)
+        return box(Encoding::int32, load_slot(Encoding::int32, hot.data + 4 * at));
     return box(Encoding::bool8, load_slot(Encoding::bool8, hot.data + at));
 }
 
@@ -48,6 +51,10 @@ CARRIER_SLOW int set_slow(PyObject* self, PyObject* key, PyObject* value) noexce
         Carrier& carrier = ready(self);
         if (value == nullptr) throw TypeError("slots of a carrier cannot be deleted; its size is fixed");
         const std::int64_t index = index_of(key);
+        if (Scalar scalar; fast_unbox(carrier.hot().encoding, value, scalar)) {
+            carrier.set_value(index, to_value(carrier.hot().encoding, scalar));  // all checks but the value's
+            return 0;
+        }
         carrier.require_mutable();
         carrier.require_slot(index);
         // Runs user code, which may release the carrier: set_value looks at everything once more.
@@ -66,7 +73,7 @@ Carrier& ready(PyObject* self) {
     return *nb::inst_ptr<Carrier>(self);
 }
 
-PyObject* get_item(PyObject* self, PyObject* key) noexcept {
+PyObject* get_item(PyObject* self, PyObject* key) {
     Py_ssize_t index = 0;
     if (CARRIER_LIKELY(nb::inst_ready(self) && small_int(key, index))) {
         const Hot& hot = nb::inst_ptr<Carrier>(self)->hot();
@@ -136,7 +143,7 @@ CARRIER_SLOW PyObject* next_slow(Iterator* it) noexcept {
     }
 }
 
-PyObject* iterator_next(PyObject* self) noexcept {
+PyObject* iterator_next(PyObject* self) {
     Iterator* it = as_iterator(self);
     if (CARRIER_UNLIKELY(it->carrier == nullptr)) return nullptr;
     const Py_ssize_t index = it->next;

@@ -10,7 +10,7 @@
 namespace carrier::python {
 
 /// `self[key]` and `get_value`; new reference, or null with an error set. `self` is of a carrier class.
-PyObject* get_item(PyObject* self, PyObject* key) noexcept;
+PyObject* get_item(PyObject* self, PyObject* key);
 /// `self[key] = value`, `set_value` and, with a null value, `del self[key]`; -1 with an error set.
 int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept;
 /// `len(self)`.

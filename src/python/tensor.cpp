@@ -14,6 +14,7 @@
 #include "python/errors.hpp"
 #include "python/module.hpp"
 #include "python/ref_caster.hpp"
+#include "python/shortcut.hpp"
 #include "python/trees.hpp"
 
 namespace carrier::python {
@@ -36,6 +37,18 @@ void initialize(nb::handle self, nb::handle carrier, nb::handle offset, nb::hand
     const std::int64_t at = index_of(offset, "offset");
     new (require_fresh<Tensor>(self, "Tensor")) Tensor(onto, at, through);
     nb::inst_mark_ready(self);
+}
+
+vectorcallfunc call_generally = nullptr;
+
+/// `Tensor(carrier, offset, layout)`, with an exact int.
+PyObject* call(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
+    Py_ssize_t offset = 0;
+    const bool three = PyVectorcall_NARGS(given) == 3 && names == nullptr && small_int(arguments[1], offset);
+    Carrier* const onto = three ? instance_of<Carrier>(arguments[0]) : nullptr;
+    const Layout* const through = three ? instance_of<Layout>(arguments[2]) : nullptr;
+    if (onto == nullptr || through == nullptr) return call_generally(type, arguments, given, names);
+    return constructed<Tensor>(type, Ref<Carrier>(onto), offset, *through);
 }
 
 void initialize_part(nb::handle self, nb::handle carrier, nb::handle offset, nb::handle layout) {
@@ -187,6 +200,8 @@ PyType_Slot part_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_pa
                             {Py_tp_clear, reinterpret_cast<void*>(clear_part)},
                             {0, nullptr}};
 
+constexpr std::uint32_t kPooled = 256;
+
 constexpr const char* kInit =
     "def __init__(self, carrier: Carrier, offset: typing.SupportsIndex, layout: Layout) -> None";
 
@@ -218,7 +233,7 @@ It is checked when a Tensor is made of it (``Tensor.from_subtensors``). Raises T
 
 void bind_tensor(nb::module_& m) {
     bind_part(m);
-    nb::class_<Tensor> c(m, "Tensor", nb::type_slots(tensor_slots), nb::is_final(),
+    nb::class_<Tensor> c(m, "Tensor", nb::type_slots(tensor_slots), nb::is_final(), nb::pooled(kPooled),
                          nb::is_weak_referenceable(), nb::sig("@typing.final\nclass Tensor()"),
                          R"(A view of a carrier through a layout. It never copies.
 
@@ -295,6 +310,7 @@ the shape of the level it leaves, and indices inside the next level's size. Rais
         "is_mutable", [](nb::handle self) { return self_of(self).is_mutable(); },
         nb::sig("def is_mutable(self) -> bool"), "Whether the carrier may be written by this thread now.");
     c.def("__repr__", &represent, nb::sig("def __repr__(self) -> str"));
+    call_generally = shorten(c, call);
 }
 
 }  // namespace carrier::python
