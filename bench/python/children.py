@@ -7,17 +7,24 @@ Each job prints its figures as JSON. What it needs is imported inside it, so tha
 
 from __future__ import annotations
 
+import array
 import importlib
 import itertools
 import json
 import os
+import random
+import resource
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from scratch import Folder
+if TYPE_CHECKING:
+    from carrier_storage import FileBacked
 
 MIB = 1 << 20
 
@@ -41,8 +48,10 @@ def child(job: str, *arguments: object, key: str) -> Callable[[], float]:
 
 
 def _run(command: tuple[str, ...]) -> dict[str, float]:
-    with Folder() as folder:  # of ours: a process that is killed leaves its files
-        here = {**os.environ, "TMPDIR": folder.root}
+    with tempfile.TemporaryDirectory(
+        prefix="carrier-bench-"
+    ) as folder:  # what a killed process leaves goes with it
+        here = {**os.environ, "TMPDIR": folder}
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=here)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
@@ -83,68 +92,80 @@ def live(kind: str, count: str) -> dict[str, float]:
     return {"seconds": seconds / len(kept), "bytes": (after - before) / len(kept)}
 
 
-def files(kind: str, count: str) -> dict[str, float]:
-    """So many files of 64 bytes while a process may have 256 open: seconds each to make and to remove them."""
-    import resource
+def files(count: str) -> dict[str, float]:
+    """So many files of 64 bytes while a process may have 256 open: seconds each to make and to remove them.
 
-    total = int(count)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
-    with Folder() as folder:
-        make, remove = {"carriers": _carriers, "control": _control, "python": _python}[kind](
-            folder.root, total
-        )
-        begin = time.perf_counter()
-        kept = make()
-        middle = time.perf_counter()
-        remove(kept)
-        end = time.perf_counter()
-    return {"made": (middle - begin) / total, "released": (end - middle) / total}
-
-
-Pair = tuple[Callable[[], object], Callable[..., object]]
-
-
-def _carriers(folder: str, total: int) -> Pair:
-    import array
-
+    The ways take turns in one folder, a part of the files each, and nothing is removed before everything is made: a
+    file system looks long for room where files have just gone, and whoever comes first would pay for all.
+    """
     import carrier_storage as cs
 
-    values, prototype = array.array("f", bytes(64)), cs.FileBacked(dtype=cs.DType.Float32)
-
-    def release(kept: list[cs.FileBacked]) -> None:
-        for carrier in kept:
-            carrier.release()
-
-    return lambda: [prototype.new_like(values) for _ in range(total)], release
-
-
-def _control(folder: str, total: int) -> Pair:
     import machine
 
-    return (
-        lambda: machine.checked(machine.call("make_files", folder, total), "bare C"),
-        lambda _: machine.call("remove_files", folder, total),
-    )
+    parts = [range(at, at + PART) for at in range(0, int(count), PART)]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+    ways = {"carriers": _carriers, "control": _control, "python": _python}
+    if not machine.control(lambda: 0.0):
+        del ways["control"]
+    took: dict[str, list[float]] = {}
+    prototype = cs.FileBacked(dtype=cs.DType.Float32)
+    pairs = {way: job(prototype) for way, job in ways.items()}
+    for step, what in enumerate(("made", "released")):
+        for part in parts:
+            for way in random.sample(list(ways), len(ways)):
+                begin = time.perf_counter()
+                pairs[way][step](part)
+                took.setdefault(f"{what} {way}", []).append(time.perf_counter() - begin)
+    return {name: statistics.median(times) / PART for name, times in took.items()}
 
 
-def _python(folder: str, total: int) -> Pair:
+PART = 100
+Pair = tuple[Callable[[range], object], Callable[[range], object]]
+
+
+def _carriers(prototype: FileBacked) -> Pair:
+    values, kept = array.array("f", bytes(64)), []
+
+    def make(part: range) -> None:
+        for _ in part:
+            kept.append(prototype.new_like(values))
+
+    def remove(part: range) -> None:
+        for i in part:
+            kept[i].release()
+
+    return make, remove
+
+
+def _control(prototype: FileBacked) -> Pair:
+    import machine
+
+    folder = prototype.path.parent
+
+    def make(part: range) -> None:
+        machine.checked(machine.call("make_files", folder, part.start, part.stop), "bare C")
+
+    def remove(part: range) -> None:
+        machine.call("remove_files", folder, part.start, part.stop)
+
+    return make, remove
+
+
+def _python(prototype: FileBacked) -> Pair:
     slots, flags = bytes(64), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    at = os.open(prototype.path.parent, os.O_RDONLY)
 
-    def make() -> None:
-        at = os.open(folder, os.O_RDONLY)
-        for i in range(total):
-            fd = os.open(f"control-{i}", flags, 0o600, dir_fd=at)
+    def make(part: range) -> None:
+        for i in part:
+            fd = os.open(f"python-{i}", flags, 0o600, dir_fd=at)
             os.fstat(fd)
             os.pwrite(fd, slots, 0)
             os.close(fd)
-        os.close(at)
 
-    def remove(_: object) -> None:
-        at = os.open(folder, os.O_RDONLY)
-        for i in range(total):
-            os.unlink(f"control-{i}", dir_fd=at)
-        os.close(at)
+    def remove(part: range) -> None:
+        for i in part:
+            os.unlink(f"python-{i}", dir_fd=at)
 
     return make, remove
 
@@ -208,8 +229,6 @@ def _maker(kind: str, size: int) -> tuple[Callable[[object], object], int]:
 
 
 def _buffer(kind: str, size: int) -> Job:
-    import array
-
     make, payload = _maker(kind, size)
     values = array.array("d", [1.5]) * (size // 4)
     return lambda: make(values), payload

@@ -165,11 +165,11 @@ void give_back(void* memory, Size bytes, Size direct) {
         std::free(memory);
 }
 
-/// So many files of 64 bytes in a folder, each opened, looked at, written and closed. 0, or errno.
-int make_files(const char* folder, Size count) {
+/// Files of 64 bytes in a folder, by their numbers, each opened, looked at, written and closed. 0, or errno.
+int make_files(const char* folder, Size first, Size last) {
     const int at = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const char slots[64] = {};
-    for (Size i = 0; i < count; ++i) {
+    for (Size i = first; i < last; ++i) {
         const std::string name = "control-" + std::to_string(i);
         const int fd = ::openat(at, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         struct stat seen;
@@ -179,9 +179,9 @@ int make_files(const char* folder, Size count) {
     return ::close(at);
 }
 
-void remove_files(const char* folder, Size count) {
+void remove_files(const char* folder, Size first, Size last) {
     const int at = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (Size i = 0; i < count; ++i) ::unlinkat(at, ("control-" + std::to_string(i)).c_str(), 0);
+    for (Size i = first; i < last; ++i) ::unlinkat(at, ("control-" + std::to_string(i)).c_str(), 0);
     ::close(at);
 }
 

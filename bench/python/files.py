@@ -14,7 +14,7 @@ import numpy as np
 import machine
 from dtypes import FLOAT, INT, Peers
 from harness import Contender, Options, Row, timed
-from scratch import Folder, drop_from_cache
+from scratch import Folder, drop_from_cache, remove
 
 KIB, MIB = 1 << 10, 1 << 20
 LARGE = {"rounds": 5, "warm": False}  # of rows that take a while
@@ -61,7 +61,7 @@ class Bench:
 
     def writes(self, run: Callable[[str], object], setup: Callable[[], str] | None = None) -> Contender:
         """Writes the path that ``setup`` gives, a fresh one by default; the file goes, untimed."""
-        return timed(run, setup or self.path, keep=True, after=_remove)
+        return timed(run, setup or self.path, keep=True, after=_gone)
 
     def bare_write(self, *, direct: bool, create: bool = True) -> Contender | None:
         def run(path: str) -> None:
@@ -78,10 +78,10 @@ class Bench:
                 machine.checked(22, _direct(direct))
             return made or 0
 
-        def after(path: object, made: object) -> None:
+        def after(path: str, made: int | None) -> None:
             if made:
                 machine.call("give_back", made, self.size, direct)
-            _remove(path, None)
+            remove(path)
 
         return machine.control(timed(run, lambda: self.file(cold=direct), keep=True, after=after))
 
@@ -90,9 +90,8 @@ def _direct(direct: bool) -> str:
     return "no direct I/O in this folder (TMPDIR chooses another)" if direct else "writing"
 
 
-def _remove(path: object, _: object) -> None:
-    if isinstance(path, str) and os.path.exists(path):
-        os.unlink(path)
+def _gone(path: str, _: object) -> None:
+    remove(path)
 
 
 def _evict(b: Bench) -> Iterator[Row]:
@@ -168,8 +167,8 @@ def _promote(b: Bench) -> Iterator[Row]:
         timed(lambda e: e.promote(), lambda: b.evicted(cold=True)),
         {
             "bare direct": b.bare_read(direct=True),
-            "np.fromfile": timed(lambda p: np.fromfile(p, np.float32), cold, keep=True, after=_remove),
-            "torch.load": torch and timed(torch.load, saved, keep=True, after=_remove),
+            "np.fromfile": timed(lambda p: np.fromfile(p, np.float32), cold, keep=True, after=_gone),
+            "torch.load": torch and timed(torch.load, saved, keep=True, after=_gone),
         },
         {"bare direct": 1 / 0.9, "np.fromfile": 1 / 1.1, "torch.load": 1 / 1.1},
         control="bare direct",

@@ -174,7 +174,7 @@ def timed(
     *,
     per: float = 1,
     keep: bool = False,
-    after: Callable[[object, object], object] | None = None,
+    after: Callable[..., object] | None = None,
 ) -> Contender:
     """Seconds that ``run`` takes, over ``per``. ``setup`` makes its argument, untimed.
 

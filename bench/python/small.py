@@ -72,15 +72,14 @@ def _many(options: Options) -> Iterator[Row]:
         )
     count = options.pick(10_000, 300)
     for what, limit in (("made", 1.2), ("released", 1.0)):
+        ways = {way: child("files", count, key=f"{what} {way}") for way in ("carriers", "control", "python")}
+        bare = control(ways["control"])
         yield Row(
             f"{count:,} FileBacked under 256 descriptors: {what}",
-            child("files", "carriers", count, key=what),
-            {
-                "bare C": control(child("files", "control", count, key=what)),
-                "from Python": child("files", "python", count, key=what),
-            },
-            {"bare C": limit} if control(child) else {"from Python": limit},
-            rounds=rounds,
+            ways["carriers"],
+            {"bare C": bare, "from Python": ways["python"]},
+            {"bare C" if bare else "from Python": limit},
+            rounds=1,
             warm=False,
         )
 
