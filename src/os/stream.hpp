@@ -42,10 +42,14 @@ inline void finish_streaming() noexcept {
 
 /// A run, its whole lines streamed.
 inline void stream(const std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+#if defined(__SSE2__)
     std::size_t at = std::min(-reinterpret_cast<std::uintptr_t>(to) & (kCacheLine - 1), bytes);
     std::memcpy(to, from, at);
     for (; at + kCacheLine <= bytes; at += kCacheLine) stream_line(from + at, to + at);
     std::memcpy(to + at, from + at, bytes - at);
+#else
+    std::memcpy(to, from, bytes);
+#endif
 }
 
 /// On Intel's processors several pages in turn keep more of the memory busy than one after another. AMD's

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import carrier_storage as cs
+import handed
 import numpy as np
 import pytest
 from carrier_storage.io import load, save
@@ -69,7 +70,7 @@ REASONS = {"torch": "needs torch, which `make test-all` installs", "jnp": "needs
 @functools.cache
 def library(name: str):
     if name == "jnp":
-        return pytest.importorskip("jax.numpy", reason=REASONS[name])
+        return handed.library("jax.numpy")
     if name == "dask":
         pytest.importorskip("dask", reason=REASONS[name])
         for part in ("dask.base", "dask.sizeof"):
