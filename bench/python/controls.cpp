@@ -25,10 +25,25 @@ using Size = std::int64_t;
 constexpr Size kMiB = Size{1} << 20;
 constexpr Size kHuge = 2 * kMiB;
 constexpr Size kPart = 4 * kMiB;
-constexpr Size kKept = 32 * kMiB;  // what the C library keeps, warm, when it is freed
+constexpr Size kKept = 32 * kMiB;  // allocators keep about so much when it is freed
 constexpr int kThreads = 4;
 
 Size rounded(Size bytes) { return (bytes + kHuge - 1) / kHuge * kHuge; }
+
+bool warm_in_use = false;
+
+/// Aligned to a huge page. Null when there is no memory.
+void* map_huge(Size bytes) {
+    const std::size_t size = static_cast<std::size_t>(rounded(bytes) + kHuge);
+    char* const all =
+        static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (all == MAP_FAILED) return nullptr;
+    const std::size_t skip = static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(all)) % kHuge;
+    if (skip != 0) ::munmap(all, skip);
+    ::munmap(all + skip + rounded(bytes), kHuge - skip);
+    ::madvise(all + skip, static_cast<std::size_t>(rounded(bytes)), MADV_HUGEPAGE);
+    return all + skip;
+}
 
 template <class From, class To>
 void convert(const void* from, void* to, Size n, Size step) {
@@ -73,24 +88,19 @@ int in_parts(Size bytes, bool direct, Io&& io) {
 
 extern "C" {
 
-/// Fresh memory as fast as it comes: huge pages, or below 32 MiB the C library's, which are warm.
+/// Memory as fast as it comes. Below 32 MiB a block that is there already, and warm; else fresh huge pages.
 __attribute__((noinline)) void* fresh(Size bytes) {
-    if (bytes < kKept)
-        return std::aligned_alloc(4096, (static_cast<std::size_t>(bytes) + 4095) / 4096 * 4096);
-    const std::size_t size = static_cast<std::size_t>(rounded(bytes) + kHuge);
-    char* const all =
-        static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (all == MAP_FAILED) return nullptr;
-    const std::size_t skip = static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(all)) % kHuge;
-    if (skip != 0) ::munmap(all, skip);
-    ::munmap(all + skip + rounded(bytes), kHuge - skip);
-    ::madvise(all + skip, static_cast<std::size_t>(rounded(bytes)), MADV_HUGEPAGE);
-    return all + skip;
+    static char* const warm = static_cast<char*>(map_huge(kKept));
+    if (bytes <= kKept && !warm_in_use) {
+        warm_in_use = true;
+        return warm;
+    }
+    return map_huge(bytes);
 }
 
 __attribute__((noinline)) void drop(void* memory, Size bytes) {
-    if (bytes < kKept)
-        std::free(memory);
+    if (bytes <= kKept && warm_in_use)
+        warm_in_use = false;
     else
         ::munmap(memory, static_cast<std::size_t>(rounded(bytes)));
 }
@@ -120,16 +130,35 @@ CONTROL_PAIR(i8_i4, std::int64_t, std::int32_t)
 CONTROL_PAIR(u8_i4, std::uint64_t, std::int32_t)
 CONTROL_PAIR(u1_i4, std::uint8_t, std::int32_t)
 
-/// A square of n x n floats, 16 x 16 at a time.
+/// A square of n x n floats, 16 x 16 at a time, by way of a tile that stays in the cache.
 void transpose(const float* from, float* to, Size n) {
     constexpr Size kTile = 16;
+    alignas(64) float tile[kTile][kTile];
     for (Size r = 0; r < n; r += kTile)
         for (Size c = 0; c < n; c += kTile) {
             const Size rows = std::min(kTile, n - r);
             const Size columns = std::min(kTile, n - c);
+            for (Size i = 0; i < rows; ++i) {
+                __builtin_prefetch(from + (r + i) * n + c + 2 * kTile);
+                for (Size j = 0; j < columns; ++j) tile[j][i] = from[(r + i) * n + c + j];
+            }
             for (Size j = 0; j < columns; ++j)
-                for (Size i = 0; i < rows; ++i) to[(c + j) * n + r + i] = from[(r + i) * n + c + j];
+                for (Size i = 0; i < rows; ++i) to[(c + j) * n + r + i] = tile[j][i];
         }
+}
+
+/// Floats through five nested loops, the last one innermost: extents, then a source and a destination stride
+/// each.
+void nest(const float* from, float* to, const Size* n, const Size* in, const Size* out) {
+    for (Size a = 0; a < n[0]; ++a)
+        for (Size b = 0; b < n[1]; ++b)
+            for (Size c = 0; c < n[2]; ++c) {
+                const float* const source = from + a * in[0] + b * in[1] + c * in[2];
+                float* const target = to + a * out[0] + b * out[1] + c * out[2];
+                for (Size d = 0; d < n[3]; ++d)
+                    for (Size e = 0; e < n[4]; ++e)
+                        target[d * out[3] + e * out[4]] = source[d * in[3] + e * in[4]];
+            }
 }
 
 /// Writes all of a file, which is made when `create`. 0, or errno.

@@ -17,7 +17,7 @@ from harness import Contender, Options, Row, timed
 from scratch import Folder, drop_from_cache, remove
 
 KIB, MIB = 1 << 10, 1 << 20
-LARGE = {"rounds": 5, "warm": False}  # of rows that take a while
+LARGE = {"rounds": 5, "warm": False}  # rows that take a while
 SMALL = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
 
 

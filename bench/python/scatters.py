@@ -32,7 +32,7 @@ class Job:
     source: tuple[int, ...]
     target: tuple[int, ...]
     limits: dict[str, float]
-    control: str = ""  # spread or transpose
+    control: str = "nest"  # or spread, or transpose
     values: Peers = FLOAT
     slots: Peers = FLOAT
 
@@ -116,11 +116,22 @@ def _torch(job: Job, values: np.ndarray, slots: np.ndarray) -> Contender | None:
     return timed(lambda: y.copy_(x), per=math.prod(job.shape))
 
 
+def _nest(job: Job) -> tuple[np.ndarray, ...]:
+    """Loops in the order of the destination, but the mode that the source has in a row just outside the innermost."""
+    modes = sorted(zip(job.shape, job.source, job.target, strict=True), key=lambda mode: -mode[2])
+    inner = modes.pop()
+    modes.sort(key=lambda mode: -mode[1])
+    modes = (
+        [(1, 0, 0)] * (4 - len(modes)) + sorted(modes[:-1], key=lambda mode: -mode[2]) + modes[-1:] + [inner]
+    )
+    return tuple(np.array(column, np.int64) for column in zip(*modes, strict=True))
+
+
 def _bare(job: Job, values: np.ndarray, slots: np.ndarray) -> Contender | None:
-    if not job.control:
-        return None
     if job.control == "transpose":
         name, sizes = "transpose", job.shape[:1]
+    elif job.control == "nest":
+        name, sizes = "nest", _nest(job)
     else:
         pair = [peers.numpy.replace("?", "b1") for peers in (job.values, job.slots)]
         name, sizes = f"spread_{pair[0]}_{pair[1]}", (*job.shape, *job.target)
