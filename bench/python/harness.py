@@ -148,9 +148,12 @@ class Result:
     row: Row | Growth
     medians: dict[str, float]
     notes: list[str]
+    judged: bool = True
 
     @property
     def verdict(self) -> str:
+        if not self.judged:
+            return ""
         return self.row.verdict(self.medians) if self.row.head in self.medians else "not judged"
 
     def cells(self) -> Iterator[tuple[str, float, float | None]]:
@@ -243,7 +246,7 @@ def measure(row: Row | Growth, quick: bool) -> Result:
                     samples[name].append(contenders[name]())
         finally:
             gc.enable()
-    return Result(row, {name: statistics.median(taken) for name, taken in samples.items()}, notes)
+    return Result(row, {name: statistics.median(taken) for name, taken in samples.items()}, notes, not quick)
 
 
 def shown(value: float, unit: str) -> str:
