@@ -4,11 +4,13 @@
 #include "os/process.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
@@ -49,6 +51,15 @@ bool start_thread(std::thread& thread, std::function<void()> body) noexcept {
     }
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
     return started;
+}
+
+unsigned processors() noexcept {
+#if defined(__linux__)
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return static_cast<unsigned>(std::max(CPU_COUNT(&allowed), 1));
+#endif
+    return std::max(std::thread::hardware_concurrency(), 1u);
 }
 
 std::uint64_t random_number() noexcept {

@@ -26,6 +26,9 @@ bool at_fork(void (*before)(), void (*after)(), void (*child)()) noexcept;
 /// Starts a thread that takes no signals: they are for the host's threads. False when the system refuses.
 bool start_thread(std::thread& thread, std::function<void()> body) noexcept;
 
+/// How many processors this process may run on now, at least 1.
+unsigned processors() noexcept;
+
 std::uint64_t random_number() noexcept;
 /// Numbers of this process and of the user whose rights it has.
 int process_id() noexcept;

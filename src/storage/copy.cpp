@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 
+#include "os/process.hpp"
 #include "os/stream.hpp"
 #include "storage/crew.hpp"
 
@@ -19,7 +19,7 @@ constexpr std::size_t kChunk = std::size_t{4} << 20;
 
 }  // namespace
 
-std::size_t copying_threads() noexcept { return std::clamp(std::thread::hardware_concurrency(), 1u, 2u); }
+std::size_t copying_threads() noexcept { return std::min(os::processors(), 2u); }
 
 void copy_memory(std::byte* to, const std::byte* from, std::size_t bytes, Pulse& pulse) {
     if (bytes == 0) return;

@@ -11,10 +11,10 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 
 #include "carrier/host_block.hpp"
 #include "os/file.hpp"
+#include "storage/copy.hpp"
 #include "storage/crew.hpp"
 #include "storage/descriptors.hpp"
 
@@ -183,7 +183,7 @@ void FileTransfer::read(const FileBlock& from, std::size_t offset, std::span<std
     }
     const bool warm = os::cached_bytes(fd, offset, into.size()).value_or(0) >= into.size() / 2;
     const DirectFile direct(from);
-    const std::size_t threads = warm ? std::min(2u, std::thread::hardware_concurrency()) : kThreads;
+    const std::size_t threads = warm ? storage::copying_threads() : kThreads;
     const std::size_t head = std::min(into.size(), round_up(offset) - offset);
     read_part(from, fd, offset, into.first(head));
     storage::run_jobs((into.size() - head + kReadChunk - 1) / kReadChunk, threads, pulse, [&](std::size_t i) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "carrier/host.hpp"
@@ -213,6 +215,26 @@ TEST(Process, ThreadsTakeNoSignals) {
     EXPECT_EQ(sigismember(&own, SIGINT), 0);
     testing::Fail fail(Call::thread, 0, EAGAIN);
     EXPECT_FALSE(start_thread(thread, [] {}));
+}
+
+TEST(Process, CountsTheProcessorsItMayUse) {
+    const unsigned all = processors();
+    EXPECT_GE(all, 1U);
+#if defined(__linux__)
+    std::thread pinned([] {
+        cpu_set_t mine;
+        ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+        std::size_t first = 0;
+        while (!CPU_ISSET(first, &mine)) ++first;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(first, &one);
+        ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(processors(), 1U);
+    });
+    pinned.join();
+    EXPECT_EQ(processors(), all);
+#endif
 }
 
 TEST(Process, AForkIsCounted) {
