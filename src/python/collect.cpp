@@ -3,7 +3,14 @@
 
 #include "python/collect.hpp"
 
+#include <typeinfo>
+
+#include "carrier/cpu.hpp"
 #include "carrier/evictable.hpp"
+#include "carrier/file_backed.hpp"
+#include "carrier/generic.hpp"
+#include "carrier/metal.hpp"
+#include "python/foreign.hpp"
 
 namespace carrier::python {
 
@@ -21,6 +28,13 @@ int visit_tiers(const Carrier& carrier, visitproc visitor, void* arg) {
     if (hierarchy == nullptr) return 0;
     if (const int stop = visit(hierarchy->primary(), visitor, arg)) return stop;
     return visit(hierarchy->secondary(), visitor, arg);
+}
+
+void overlook(const Carrier& carrier, PyObject* self) noexcept {
+    const std::type_info& kind = typeid(carrier);
+    const bool alone =
+        kind == typeid(CPU) || kind == typeid(Generic) || kind == typeid(FileBacked) || kind == typeid(Metal);
+    if (alone && !has_owner(carrier)) PyObject_GC_UnTrack(self);
 }
 
 int traverse_type(PyObject* self, visitproc visit, void* arg) noexcept {

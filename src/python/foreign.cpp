@@ -93,6 +93,10 @@ void know_owner(const Block* block, nb::handle owner) { owners().emplace(block, 
 
 void forget_owner(const Block* block) noexcept { owners().erase(block); }
 
+bool has_owner(const Carrier& carrier) noexcept {
+    return !owners().empty() && owners().contains(block_of(carrier));
+}
+
 nb::handle owner_of(const Carrier& carrier) noexcept {
     if (owners().empty()) return {};
     const Block* const block = block_of(carrier);

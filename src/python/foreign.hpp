@@ -41,9 +41,10 @@ bool settle(Mutable wanted, bool writable);
 Ref<CPU> wrap(const Foreign& foreign, bool writable, std::function<void()> end);
 
 /// Whose memory a carrier wraps, for the garbage collector: without it, an exporter that holds its carrier
-/// would never go. All three are called with the interpreter lock.
+/// would never go. All are called with the interpreter lock.
 void know_owner(const Block* block, nb::handle owner);
 void forget_owner(const Block* block) noexcept;
+bool has_owner(const Carrier& carrier) noexcept;
 /// Invalid where none is known, and while anything but the carrier holds the memory: then a view is what
 /// keeps the owner alive.
 nb::handle owner_of(const Carrier& carrier) noexcept;

@@ -6,9 +6,11 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <type_traits>
 
 #include "carrier/errors.hpp"
 #include "carrier/ref.hpp"
+#include "python/collect.hpp"
 
 /// How `Ref<T>` and bound objects cross between C++ and Python.
 ///
@@ -25,6 +27,7 @@ template <class T>
 void adopt(T* object, nb::handle self) noexcept {
     nb::inst_mark_ready(self);
     object->adopt(self.ptr());
+    if constexpr (std::is_base_of_v<Carrier, T>) overlook(*object, self.ptr());
 }
 
 /// What TypeErrors call the type of `object`.
@@ -102,7 +105,10 @@ struct type_caster<carrier::Ref<T>> {
         if (!ref) return none().release();
         if (void* known = ref->host_object()) return handle(static_cast<PyObject*>(known)).inc_ref();
         const handle made = Caster::from_cpp(ref.get(), rv_policy::take_ownership, cleanup);
-        if (made.is_valid()) ref->adopt(made.ptr());
+        if (made.is_valid()) {
+            ref->adopt(made.ptr());
+            if constexpr (std::is_base_of_v<carrier::Carrier, T>) carrier::python::overlook(*ref, made.ptr());
+        }
         return made;
     }
 };

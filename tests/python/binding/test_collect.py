@@ -2,12 +2,13 @@
 # Copyright carrier-storage contributors
 """Garbage collection: cycles through the library's own references are found, and nothing alive is cleared."""
 
+import array
 import gc
 import sys
 import weakref
 
 import pytest
-from carrier_storage import CPU, Carrier, DType, Evictable, FileBacked, Layout, Shape, Stride, Tensor
+from carrier_storage import CPU, Carrier, DType, Evictable, FileBacked, Generic, Layout, Shape, Stride, Tensor
 
 
 class Slots(Carrier):
@@ -213,3 +214,23 @@ def test_failing_calls_keep_nothing():
     gc.collect()
     assert sys.getrefcount(c) == before
     assert not c.is_owned()
+
+
+def test_what_refers_to_nothing_is_passed_over():
+    """A million carriers are no work for the collector; what may be part of a cycle is still looked at."""
+    prototype = CPU(3)
+    alone = [
+        prototype,
+        prototype.new_like([1.0]),
+        prototype.allocate_like(2),
+        Generic([1.0], dtype=DType.Float32),
+    ]
+    alone += [FileBacked(dtype=DType.Float32), CPU(3, pointer=prototype.pointer())]
+    assert [gc.is_tracked(c) for c in alone] == [False] * len(alone)
+
+    class Own(Carrier):
+        pass
+
+    wrapped = CPU.from_buffer(array.array("f", [1.0]))
+    hierarchy = Evictable(CPU(1), FileBacked(dtype=DType.Float32))
+    assert [gc.is_tracked(c) for c in (wrapped, hierarchy, hierarchy.new_like([1.0]), Own())] == [True] * 4
