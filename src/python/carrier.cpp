@@ -64,7 +64,7 @@ void scatter(nb::handle self, nb::handle to_scatter, nb::handle scatter_onto, nb
     const auto& source = require_instance<Tensor>(to_scatter, "to_scatter", "Tensor");
     const auto& onto = require_instance<Tensor>(scatter_onto, "scatter_onto", "Tensor");
     const auto& layout = require_instance<Layout>(mapping, "mapping", "Layout");
-    carrier.scatter(source, onto, layout, offset.is_valid() ? clamped(offset, "mapping_offset") : 0);
+    carrier.scatter(source, onto, layout, clamped(offset, "mapping_offset"));
 }
 
 vectorcallfunc scatter_generally = nullptr;
@@ -75,8 +75,15 @@ PyObject* scatter_by_position(PyObject* method, PyObject* const* arguments, std:
     const Py_ssize_t count = PyVectorcall_NARGS(given);
     if (names != nullptr || count < 4 || count > 5) return scatter_generally(method, arguments, given, names);
     try {
-        scatter(arguments[0], arguments[1], arguments[2], arguments[3],
-                count == 5 ? nb::handle(arguments[4]) : nb::handle());
+        auto* const carrier = instance_of<Carrier>(arguments[0]);
+        const auto* const source = instance_of<Tensor>(arguments[1]);
+        const auto* const onto = instance_of<Tensor>(arguments[2]);
+        const auto* const layout = instance_of<Layout>(arguments[3]);
+        Py_ssize_t offset = 0;
+        if (carrier == nullptr || source == nullptr || onto == nullptr || layout == nullptr ||
+            (count == 5 && !small_int(arguments[4], offset)))
+            return scatter_generally(method, arguments, given, names);
+        carrier->scatter(*source, *onto, *layout, offset);
         return Py_NewRef(Py_None);
     } catch (...) {
         raise_current();

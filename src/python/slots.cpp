@@ -114,16 +114,25 @@ namespace {
 struct Iterator {
     PyObject head;
     PyObject* carrier;  // null once exhausted
-    const Hot* hot;     // the carrier's own
+    const Hot* hot;     // the carrier's own, then that of no carrier
     Py_ssize_t next;
     Py_ssize_t step;
 };
+
+/// Never readable, as `Hot` begins.
+const Hot no_carrier;
 
 PyTypeObject* iterator_type = nullptr;
 
 Iterator* as_iterator(PyObject* self) noexcept { return reinterpret_cast<Iterator*>(self); }
 
+void let_go(Iterator* it) noexcept {
+    it->hot = &no_carrier;
+    Py_CLEAR(it->carrier);
+}
+
 CARRIER_SLOW PyObject* next_slow(Iterator* it) noexcept {
+    if (it->carrier == nullptr) return nullptr;
     // The carrier stays alive while hooks and signal handlers run, even if they drop the iterator.
     const nb::object keep = nb::borrow(it->carrier);
     try {
@@ -131,7 +140,7 @@ CARRIER_SLOW PyObject* next_slow(Iterator* it) noexcept {
         const Py_ssize_t index = it->next;
         carrier.require_live();
         if (index < 0 || index >= carrier.size()) {
-            Py_CLEAR(it->carrier);
+            let_go(it);
             return nullptr;
         }
         PyObject* value = object_of(carrier.get_value(index)).release().ptr();
@@ -145,7 +154,6 @@ CARRIER_SLOW PyObject* next_slow(Iterator* it) noexcept {
 
 PyObject* iterator_next(PyObject* self) {
     Iterator* it = as_iterator(self);
-    if (CARRIER_UNLIKELY(it->carrier == nullptr)) return nullptr;
     const Py_ssize_t index = it->next;
     if (CARRIER_UNLIKELY(!reads_fast(*it->hot, index))) return next_slow(it);
     it->next = index + it->step;
@@ -167,14 +175,14 @@ int iterator_traverse(PyObject* self, visitproc visit, void* arg) noexcept {
 }
 
 int iterator_clear(PyObject* self) noexcept {
-    Py_CLEAR(as_iterator(self)->carrier);
+    let_go(as_iterator(self));
     return 0;
 }
 
 void iterator_dealloc(PyObject* self) noexcept {
     PyTypeObject* type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_CLEAR(as_iterator(self)->carrier);
+    let_go(as_iterator(self));
     PyObject_GC_Del(self);
     Py_DECREF(type);
 }
