@@ -60,9 +60,11 @@ class CARRIER_API Carrier : public RefCounted {
     virtual std::string kind() const = 0;
 
     /// Number of slots; 0 after release.
-    std::int64_t size() const;
+    std::int64_t size() const {
+        return hot_.has(Hot::kReleased | Hot::kIndirect) ? size_elsewhere() : hot_.size;
+    }
     /// The dtype of every slot. Answers after release.
-    const DType& dtype() const;
+    const DType& dtype() const { return dtype_ != nullptr ? *dtype_ : learned_dtype(); }
     /// Whether the kind can allocate storage for `dtype`: structural, allocates nothing, answers after
     /// release.
     bool supports_storage_dtype(const DType& dtype) const { return do_supports(dtype); }
@@ -143,7 +145,8 @@ class CARRIER_API Carrier : public RefCounted {
     void describe_storage(const DType& dtype, bool writable) noexcept;
     /// The same, and `expose`, for a kind that begins with its slots in host memory; `data` is not null.
     void describe_storage(const DType& dtype, bool writable, std::byte* data, std::int64_t size) noexcept;
-    /// The host address the fast path may use; null for none.
+    /// The host address the fast path may use; null for none. With one, this size and the state bits are what
+    /// counts: `do_size` and `do_is_mutable` are not asked.
     void expose(std::byte* data, std::int64_t size) noexcept;
 
     virtual std::int64_t do_size() const { return hot_.size; }
@@ -184,7 +187,13 @@ class CARRIER_API Carrier : public RefCounted {
         if (hot_.has(Hot::kReleased | Hot::kEvicted)) refuse_state();
     }
     [[noreturn]] void refuse_state() const;
-    void check_mutable() const;
+    void check_mutable() const {
+        // Without a mark the storage itself may be written and nobody owns it.
+        if (hot_.state.load(std::memory_order_acquire) != 0) check_marked_mutable();
+    }
+    void check_marked_mutable() const;
+    std::int64_t size_elsewhere() const;
+    const DType& learned_dtype() const;
     void check_access() const;
     void check_scatter(const Tensor& source, const Tensor& onto, const Layout& mapping,
                        std::int64_t offset) const;

@@ -52,15 +52,13 @@ void Carrier::expose(std::byte* data, std::int64_t size) noexcept {
         hot_.set(Hot::kIndirect);
 }
 
-std::int64_t Carrier::size() const { return is_released() ? 0 : do_size(); }
+std::int64_t Carrier::size_elsewhere() const { return is_released() ? 0 : do_size(); }
 
-const DType& Carrier::dtype() const {
-    if (dtype_ == nullptr) {
-        const DType& answer = do_dtype();
-        dtype_ = &answer;
-        const_cast<Hot&>(hot_).encoding = encoding_of(answer);
-    }
-    return *dtype_;
+const DType& Carrier::learned_dtype() const {
+    const DType& answer = do_dtype();
+    dtype_ = &answer;
+    const_cast<Hot&>(hot_).encoding = encoding_of(answer);
+    return answer;
 }
 
 std::uint64_t Carrier::serial() const noexcept {
@@ -101,7 +99,7 @@ void Carrier::refuse_state() const {
     throw StateError("the " + kind() + " carrier is evicted; call promote() first");
 }
 
-void Carrier::check_mutable() const {
+void Carrier::check_marked_mutable() const {
     check_live();
     if (is_mutable()) return;
     if (hot_.has(Hot::kOwned) && do_is_mutable())
@@ -251,11 +249,16 @@ Ref<Ownership> Carrier::claim() {
     return make<Ownership>(Ref<Carrier>(this));
 }
 
+namespace {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_scatter(const std::string& kind) {
+    throw NotImplementedError(kind + " does not scatter" +
+                              (kind == "FileBacked" ? "" : ": its primary tier cannot") +
+                              "; scatter into a CPU carrier, or write slot by slot");
+}
+}  // namespace
+
 void Carrier::require_scatter() const {
-    if (!do_scatters())
-        throw NotImplementedError(kind() + " does not scatter" +
-                                  (kind() == "FileBacked" ? "" : ": its primary tier cannot") +
-                                  "; scatter into a CPU carrier, or write slot by slot");
+    if (!do_scatters()) refuse_scatter(kind());
 }
 
 void Carrier::dispatch_op(std::string_view name) const {

@@ -76,9 +76,9 @@ PyObject* scatter_by_position(PyObject* method, PyObject* const* arguments, std:
     if (names != nullptr || count < 4 || count > 5) return scatter_generally(method, arguments, given, names);
     try {
         auto* const carrier = instance_of<Carrier>(arguments[0]);
-        const auto* const source = instance_of<Tensor>(arguments[1]);
-        const auto* const onto = instance_of<Tensor>(arguments[2]);
-        const auto* const layout = instance_of<Layout>(arguments[3]);
+        const auto* const source = exactly<Tensor>(arguments[1]);
+        const auto* const onto = exactly<Tensor>(arguments[2]);
+        const auto* const layout = exactly<Layout>(arguments[3]);
         Py_ssize_t offset = 0;
         if (carrier == nullptr || source == nullptr || onto == nullptr || layout == nullptr ||
             (count == 5 && !small_int(arguments[4], offset)))

@@ -119,8 +119,8 @@ vectorcallfunc layout_generally = nullptr;
 /// `Layout(shape, stride)`.
 PyObject* layout_of_modes(PyObject* type, PyObject* const* arguments, std::size_t given, PyObject* names) {
     const bool two = PyVectorcall_NARGS(given) == 2 && names == nullptr;
-    const Shape* const shape = two ? instance_of<Shape>(arguments[0]) : nullptr;
-    const Stride* const stride = two ? instance_of<Stride>(arguments[1]) : nullptr;
+    const Shape* const shape = two ? exactly<Shape>(arguments[0]) : nullptr;
+    const Stride* const stride = two ? exactly<Stride>(arguments[1]) : nullptr;
     if (shape == nullptr || stride == nullptr) return layout_generally(type, arguments, given, names);
     return constructed<Layout>(type, *shape, *stride);
 }

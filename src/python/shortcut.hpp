@@ -40,6 +40,13 @@ nb::object method_of(const char* name) {
     return nb::type_lookup(nb::type<T>(), nb::str(name));
 }
 
+/// `instance_of` for a class that has no subclasses: sooner done.
+template <class T>
+inline T* exactly(PyObject* object) noexcept {
+    const bool is_ready = Py_TYPE(object) == bound_type<T>() && nb::inst_ready(object);
+    return is_ready ? nb::inst_ptr<T>(object) : nullptr;
+}
+
 /// What a call of the class `type` gives whose arguments are understood: a new instance with a
 /// `T(arguments...)` in it. Null with an error set.
 template <class T, class... Arguments>

@@ -46,7 +46,7 @@ PyObject* call(PyObject* type, PyObject* const* arguments, std::size_t given, Py
     Py_ssize_t offset = 0;
     const bool three = PyVectorcall_NARGS(given) == 3 && names == nullptr && small_int(arguments[1], offset);
     Carrier* const onto = three ? instance_of<Carrier>(arguments[0]) : nullptr;
-    const Layout* const through = three ? instance_of<Layout>(arguments[2]) : nullptr;
+    const Layout* const through = three ? exactly<Layout>(arguments[2]) : nullptr;
     if (onto == nullptr || through == nullptr) return call_generally(type, arguments, given, names);
     return constructed<Tensor>(type, Ref<Carrier>(onto), offset, *through);
 }
