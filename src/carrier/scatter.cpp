@@ -120,14 +120,26 @@ void Carrier::scatter(const Tensor& source, const Tensor& onto, const Layout& ma
 void Carrier::do_scatter(const Tensor& source, std::int64_t base, const Layout& mapping) {
     const Subtensor& from = source.single();
     if (hot_.has(Hot::kIndirect)) return scatter_by_slots(*this, from, base, mapping);
-    const Encoding source_encoding = from.carrier->hot().encoding;
-    const Ref<Block> pinned = do_block();
+    const Hot& there = from.carrier->hot();
+    const Encoding source_encoding = there.encoding;
     std::byte* const target = hot_.data + bytes_of(base, hot_.encoding);
+    const auto overlaps = [&](const std::byte* begin) {
+        return overlap(begin, bytes_of(from.layout.cosize(), source_encoding), target,
+                       bytes_of(mapping.cosize(), hot_.encoding));
+    };
+    // Between memory and memory nothing can happen on the way of a few values: nothing is held or staged.
+    if (mapping.size() < kBulk && !there.has(Hot::kIndirect)) {
+        const std::byte* const begin = there.data + bytes_of(from.offset, source_encoding);
+        if (!overlaps(begin))
+            return CopyPlan(from.layout, mapping, slot_bytes(hot_.encoding),
+                            conversion(source_encoding, hot_.encoding))
+                .run(begin, target);
+    }
+    const Ref<Block> pinned = do_block();
     Staged staged = stage(from, source_encoding);
     const Layout* reading = staged.dense ? nullptr : &from.layout;
     const auto run = [&] {
-        if (reading != nullptr && overlap(staged.base, bytes_of(reading->cosize(), source_encoding), target,
-                                          bytes_of(mapping.cosize(), hot_.encoding))) {
+        if (reading != nullptr && overlaps(staged.base)) {
             const Ref<HostBlock> snapshot =
                 HostBlock::allocate(bytes_of(mapping.size(), source_encoding), Fill::none);
             run_plan(CopyPlan::gather(*reading, slot_bytes(source_encoding)), staged.base, snapshot->data());

@@ -90,6 +90,15 @@ CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* desti
     const auto extents = shape.leaves();
     const std::int64_t* from = source != nullptr ? source->stride().leaves().data() : nullptr;
     const std::int64_t* to = destination != nullptr ? destination->stride().leaves().data() : nullptr;
+    if (extents.size() == 1 && extents[0] > 1) {  // the usual few values: nothing to merge or to sort
+        const std::int64_t to_step = to != nullptr ? to[0] : dense;
+        const std::int64_t from_step = from != nullptr ? from[0] : dense;
+        if (to_step != 0) {
+            axes_[0] = {extents[0], from_step, to_step};
+            count_ = 1;
+            return;
+        }
+    }
     Draft logical;
     for (std::size_t i = 0; i < extents.size(); ++i) {
         const std::int64_t extent = extents[i];
