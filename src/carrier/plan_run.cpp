@@ -18,13 +18,15 @@ constexpr std::size_t kPart = std::size_t{4} << 20;
 constexpr std::size_t kParts = 8;
 
 bool run_shared(const CopyPlan& plan, const std::byte* source, std::byte* destination) {
+    const std::size_t bytes = plan.bytes();
+    if (bytes < 2 * kPart) return false;
     Pulse undisturbed(false);
     if (const std::size_t run = plan.run_bytes(); run != 0) {
         if (run < storage::kStreamedCopy) return false;
         storage::copy_memory(destination, source, run, undisturbed);
         return true;
     }
-    const std::size_t parts = plan.parts(std::min(plan.bytes() / kPart, kParts));
+    const std::size_t parts = plan.parts(std::min(bytes / kPart, kParts));
     if (parts <= 1) return false;
     storage::run_jobs(parts, storage::copying_threads(), undisturbed,
                       [&](std::size_t i) { plan.run_part(i, parts, source, destination); });

@@ -96,6 +96,7 @@ CopyPlan::CopyPlan(const Shape& shape, const Layout* source, const Layout* desti
         if (to_step != 0) {
             axes_[0] = {extents[0], from_step, to_step};
             count_ = 1;
+            once_ = true;
             return;
         }
     }

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "carrier/errors.hpp"
+#include "python/interpreter.hpp"
 
 namespace carrier::python {
 
@@ -30,8 +31,10 @@ void set_os_error(const OsError& error) noexcept {
     Py_DECREF(made);
 }
 
-/// Sets the Python error for what the library throws; everything else is thrown on.
+/// Sets the Python error for what the library throws; everything else is thrown on. What is no exception is
+/// the end of a thread, by Python.
 void translate(const std::exception_ptr& thrown) {
+    if (!thrown) stop_for_ever();
     try {
         std::rethrow_exception(thrown);
     } catch (nb::python_error& error) {

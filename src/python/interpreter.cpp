@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <exception>
 #include <thread>
 
 #include "carrier/host.hpp"
@@ -24,12 +25,6 @@ namespace {
 
 /// The one thread that may run signal handlers.
 std::atomic<std::thread::id> main_thread;
-
-/// A daemon thread that asks for the lock while Python shuts down is ended by an unwinding that our noexcept
-/// functions would turn into an abort. It stops here instead, as newer Pythons have it.
-[[noreturn]] void stop_for_ever() {
-    for (;;) pause();
-}
 
 void* suspend() noexcept { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
 
@@ -82,11 +77,26 @@ void register_finalizer() {
                           nb::arg("exitpriority") = -100);
 }
 
+/// Calls what runs Python code. A daemon thread that is unwound there, since Python shuts down, goes no
+/// further: on its way our destructors would use Python without its lock.
+template <class Work>
+auto unless_unwound(Work work) {
+    try {
+        return work();
+    } catch (const std::exception&) {
+        throw;
+    } catch (...) {
+        stop_for_ever();
+    }
+}
+
 /// Held while a folder is looked for, and over every fork: a child whose parent was in the middle of an
 /// import or of gettempdir() would wait for ever for the thread that was at it.
 class ForkGuard {
   public:
-    explicit ForkGuard(nb::handle guard) : guard_(guard) { guard_.attr("acquire")(); }
+    explicit ForkGuard(nb::handle guard) : guard_(guard) {
+        unless_unwound([&] { guard_.attr("acquire")(); });
+    }
     ~ForkGuard() {
         const nb::error_scope keep;
         guard_.attr("release")();
@@ -119,8 +129,10 @@ std::string directory_for_files() {
 std::string temporary_directory() {
     const Held lock;
     const ForkGuard guard(fork_guard);
-    register_finalizer();
-    return directory_for_files();
+    return unless_unwound([] {
+        register_finalizer();
+        return directory_for_files();
+    });
 }
 
 /// Where there is multiprocessing, its own end comes first, in whatever order the two were imported: queues
@@ -138,6 +150,10 @@ void end_sessions() {
 }
 
 }  // namespace
+
+void stop_for_ever() noexcept {
+    for (;;) pause();
+}
 
 Held::Held() noexcept : taken_(PyGILState_Check() == 0) {
     if (!taken_) return;

@@ -20,4 +20,8 @@ class Held {
     PyGILState_STATE state_{};
 };
 
+/// Where a daemon thread ends that Python unwinds while it shuts down: neither may it go on, nor could it
+/// pass our noexcept functions.
+[[noreturn]] void stop_for_ever() noexcept;
+
 }  // namespace carrier::python

@@ -36,7 +36,7 @@ def test_every_row_runs(session, tmp_path):
         assert row["row"] in done.stdout
         assert row["medians"] and all(map(math.isfinite, row["medians"].values())), row
         for comparison in row["ratios"].values():
-            assert math.isfinite(comparison["ratio"]), row
+            assert not math.isnan(comparison["ratio"]), row  # a few carriers may take no page that is new
     assert os.listdir(session) == []
 
 

@@ -335,7 +335,7 @@ EXITS = {
     "wrapped": "import numpy as np; a = np.ones(9, 'f4'); held = [cs.CPU.from_dlpack(a), cs.CPU.from_buffer(a)]",
     "edit": "held = [c.edit(), h.edit()]; held += [e.__enter__() for e in held]",
     "cycle": "held = [memoryview(c)]; held.append(held)",
-    "thread": "import threading; held = c.numpy(); loop = lambda: [memoryview(c) for _ in iter(int, 1)]; "
+    "thread": "import threading; held = c.numpy(); loop = lambda c=c: [memoryview(c) for _ in iter(int, 1)]; "
     "threading.Thread(target=loop, daemon=True).start()",
 }
 
