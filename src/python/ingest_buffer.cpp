@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;     // elements between two looks for signals
 constexpr std::size_t kUnlocked = std::size_t{1} << 14;  // elements from which giving the lock up pays
-constexpr std::size_t kShared = std::size_t{1} << 21;    // and a second thread
+constexpr std::size_t kShared = std::size_t{1} << 20;    // and a second thread
 
 /// Calls `convert(from, count)` for all of `count` elements, in pieces.
 template <class Convert>
