@@ -21,14 +21,19 @@ LARGE = {"rounds": 5, "warm": False}  # rows that take a while
 SMALL = (4 * KIB, 64 * KIB, MIB, 4 * MIB)
 
 
+def _aligned(size: int) -> np.ndarray:
+    """Room for floats as direct I/O wants it."""
+    room = np.empty(size + 4096, np.uint8)
+    skip = -room.ctypes.data % 4096
+    return room[skip : skip + size].view(np.float32)
+
+
 class Bench:
     """The payload of some rows, and the scratch files of their rivals. ``with`` gives all of it back."""
 
     def __init__(self, size: int, folder: Folder) -> None:
         self.size, self.folder = size, folder
-        room = np.empty(size + 4096, np.uint8)
-        skip = -room.ctypes.data % 4096  # direct I/O wants it aligned
-        self.values = room[skip : skip + size].view(np.float32)
+        self.values = _aligned(size)
         self.values[:] = np.random.default_rng(0).random(size // 4, dtype=np.float32)
         self.said = f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
 
@@ -63,13 +68,32 @@ class Bench:
         """Writes the path that ``setup`` gives, a fresh one by default; the file goes, untimed."""
         return timed(run, setup or self.path, keep=True, after=_gone)
 
+    def fresh(self) -> np.ndarray:
+        """The payload in fresh memory, where a carrier's is too: what it took, the page cache has to find elsewhere."""
+        made = _aligned(self.size)
+        made[:] = self.values
+        return made
+
+    def evicts(
+        self, run: Callable[[str, np.ndarray], object], setup: Callable[[], str] | None = None
+    ) -> Contender:
+        """Writes a fresh payload to a path; the payload's memory goes as part of it, the file untimed."""
+
+        def both() -> tuple[str, list[np.ndarray]]:
+            path = (setup or self.path)()
+            return path, [self.fresh()]
+
+        return timed(
+            lambda p: run(p[0], p[1].pop()), both, keep=True, after=lambda p, made: _gone(p[0], made)
+        )
+
     def bare_write(self, *, direct: bool, create: bool = True) -> Contender | None:
-        def run(path: str) -> None:
+        def run(path: str, values: np.ndarray) -> None:
             machine.checked(
-                machine.call("write_file", path, self.values, self.size, direct, create), _direct(direct)
+                machine.call("write_file", path, values, self.size, direct, create), _direct(direct)
             )
 
-        return machine.control(self.writes(run, None if create else lambda: self.file(cold=True)))
+        return machine.control(self.evicts(run, None if create else lambda: self.file(cold=True)))
 
     def bare_read(self, *, direct: bool) -> Contender | None:
         def run(path: str) -> int:
@@ -97,19 +121,18 @@ def _gone(path: str, _: object) -> None:
 def _evict(b: Bench) -> Iterator[Row]:
     torch = machine.torch()
 
-    def memmap(path: str) -> None:
-        mapped = np.memmap(path, np.float32, "w+", shape=b.values.shape)
-        mapped[:] = b.values
+    def memmap(path: str, values: np.ndarray) -> None:
+        mapped = np.memmap(path, np.float32, "w+", shape=values.shape)
+        mapped[:] = values
         mapped.flush()
 
-    def sync_and_drop(path: str) -> None:
-        b.values.tofile(path)
+    def sync_and_drop(path: str, values: np.ndarray) -> None:
+        values.tofile(path)
         drop_from_cache(path)
 
-    def save(path: str) -> None:
-        torch.save(tensor, path)
+    def save(path: str, values: np.ndarray) -> None:
+        torch.save(torch.from_numpy(values), path)
 
-    tensor = torch and torch.from_numpy(b.values.copy())
     bare = "bare direct|bare buffered"
     yield Row(
         f"evict {b.said}",
@@ -117,9 +140,9 @@ def _evict(b: Bench) -> Iterator[Row]:
         {
             "bare direct": b.bare_write(direct=True),
             "bare buffered": b.bare_write(direct=False),
-            "tofile+fdatasync+drop": b.writes(sync_and_drop),
-            "memmap+flush": b.writes(memmap),
-            "torch.save": torch and b.writes(save),
+            "tofile+fdatasync+drop": b.evicts(sync_and_drop),
+            "memmap+flush": b.evicts(memmap),
+            "torch.save": torch and b.evicts(save),
         },
         {bare: 1 / 0.9, "tofile+fdatasync+drop": 1 / 1.4, "memmap+flush": 0.5, "torch.save": 1 / 1.4},
         control=bare,
@@ -206,10 +229,13 @@ def _into_files(b: Bench) -> Iterator[Row]:
         def ours(_: object, make=prototype.new_like, values=values) -> cs.Carrier:
             return make(values)
 
+        def bare(path: str, result=result) -> None:
+            machine.checked(machine.call("write_file", path, result, b.size, False, True), "writing")
+
         yield Row(
             f"FileBacked of {into.name} from a buffer of {values.dtype.name}, {b.said}",
             timed(ours, b.settle, keep=True),
-            {"tofile": b.writes(result.tofile), "bare buffered": b.bare_write(direct=False)},
+            {"tofile": b.writes(result.tofile), "bare buffered": machine.control(b.writes(bare))},
             {"tofile": 1.1},
             control="bare buffered",
             **LARGE,

@@ -80,6 +80,7 @@ class CARRIER_API FileBlock final : public Block {
     void require_whole(int fd) const;
     void require_growth(std::size_t bytes) const;
     int reserve_to(int fd, std::size_t end) noexcept;
+    void take_blocks(int fd, std::size_t end);
     int write_zeros(int fd, std::size_t end);
     [[noreturn]] void fail_range(const char* verb, std::size_t bytes, std::size_t offset) const;
     [[noreturn]] void fail(int code, const std::string& operation) const;

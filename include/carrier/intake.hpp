@@ -31,6 +31,9 @@ class CARRIER_API Intake {
     virtual std::span<std::byte> room(std::size_t slots) = 0;
     /// The first `slots` of the last room are filled.
     virtual void filled(std::size_t slots) = 0;
+    /// Takes normalized slots from where they lie, in place of room for a copy of them; false, with nothing
+    /// done, where the medium gains nothing by that. OsError (full disk).
+    virtual bool append(std::span<const std::byte>) { return false; }
     /// Hands the carrier over; the intake is spent.
     virtual Ref<Carrier> finish() = 0;
 

@@ -188,6 +188,7 @@ class HierarchyIntake final : public Intake {
           writable_(writable) {}
     std::span<std::byte> room(std::size_t slots) override { return primary_->room(slots); }
     void filled(std::size_t slots) override { primary_->filled(slots); }
+    bool append(std::span<const std::byte> slots) override { return primary_->append(slots); }
     Ref<Carrier> finish() override {
         // Both may come from the factories of user code.
         Ref<Carrier> primary = primary_->finish();

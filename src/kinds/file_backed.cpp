@@ -34,6 +34,12 @@ class FileIntake final : public Intake {
         return {chunk_->data() + used_, chunk_->size() - used_};
     }
     void filled(std::size_t slots) override { used_ += slots * kSlot; }
+    bool append(std::span<const std::byte> slots) override {
+        flush();
+        const Unlocked unlocked;
+        file_->append(slots);
+        return true;
+    }
     Ref<Carrier> finish() override {
         flush();
         return Ref<Carrier>(make<FileBacked>(std::move(file_), dtype_, writable_));

@@ -17,7 +17,14 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;     // elements between two looks for signals
 constexpr std::size_t kUnlocked = std::size_t{1} << 14;  // elements from which giving the lock up pays
+constexpr std::size_t kAppended = std::size_t{1} << 22;  // elements written from where they lie, at a time
 constexpr std::size_t kShared = std::size_t{1} << 20;    // and a second thread
+
+/// Slots already, whatever they hold; a truth byte may have to be normalized.
+constexpr bool are_slots(Elements elements, Encoding encoding) noexcept {
+    return (elements == Elements::float32 && encoding == Encoding::float32) ||
+           (elements == Elements::int32 && encoding == Encoding::int32);
+}
 
 /// Calls `convert(from, count)` for all of `count` elements, in pieces.
 template <class Convert>
@@ -72,6 +79,14 @@ void ingest_buffer(const HeldBuffer& buffer, Intake& intake) {
     const std::ptrdiff_t stride = buffer.stride();
     Pulse pulse;
     for (std::size_t at = 0; at < size;) {
+        if (are_slots(elements, intake.encoding()) && stride == static_cast<std::ptrdiff_t>(width)) {
+            const std::size_t n = std::min(size - at, kAppended);
+            if (intake.append({buffer.data() + at * width, n * width})) {
+                at += n;
+                pulse();
+                continue;
+            }
+        }
         const std::span<std::byte> room = intake.room(size - at);
         const std::size_t count = std::min(size - at, room.size() / width);
         {

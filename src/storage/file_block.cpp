@@ -53,6 +53,9 @@ int with_space(Attempt&& attempt) noexcept {
 /// again even where the file goes before anything reached the disk.
 constexpr std::size_t kWritten = std::size_t{1} << 20;
 
+/// So much at once is worth asking for its blocks first.
+constexpr std::size_t kMuch = std::size_t{4} << 20;
+
 bool no_reservations(int code) noexcept { return code == EOPNOTSUPP || code == ENOSYS; }
 
 std::string range(const char* verb, std::size_t bytes, std::size_t offset) {
@@ -178,6 +181,7 @@ void FileBlock::append(std::span<const std::byte> from) {
     const Lease lease(*this);
     if (extent_ != 0) require_whole(lease.fd());
     try {
+        if (from.size() >= kMuch) take_blocks(lease.fd(), size_ + from.size());
         put(lease.fd(), size_, from);
     } catch (...) {
         os::ftruncate(lease.fd(), extent_);
@@ -203,6 +207,16 @@ int FileBlock::reserve_to(int fd, std::size_t end) noexcept {
         errno = code;
         return -1;
     });
+}
+
+/// Before much is written up to `end`: a full disk is told while nothing is changed, and blocks that are
+/// there are written sooner.
+void FileBlock::take_blocks(int fd, std::size_t end) {
+    if (end <= extent_) return;
+    const auto where = os::file_system(fd);
+    if (where && where->in_memory) return;
+    if (reserve_to(fd, end) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        fail_range("write", end - extent_, extent_);
 }
 
 /// Zeros written out, which takes the space as a reservation does.

@@ -97,8 +97,13 @@ void FileTransfer::write_large(FileBlock& to, int fd, std::size_t offset, std::s
                                Pulse& pulse) {
     const auto where = os::file_system(fd);
     const bool in_memory = where && where->in_memory;
+    to.take_blocks(fd, offset + from.size());
+    // Blocks that the file has, and the page cache has not, are written directly at the disk's full speed.
+    const bool over_cold_blocks =
+        offset + from.size() <= to.extent_ &&
+        os::cached_bytes(fd, offset, from.size()).value_or(from.size()) < from.size() / 2;
     std::size_t done = 0;
-    if (in_memory || !memory_is_short(from.size()))
+    if (in_memory || !(over_cold_blocks || memory_is_short(from.size())))
         done = write_buffered(to, fd, offset, from, pulse, !in_memory);
     if (done == from.size()) return;
     const DirectFile direct(to);
@@ -136,11 +141,6 @@ void FileTransfer::write_direct(FileBlock& to, int fd, int direct, std::size_t o
     // cache.
     const std::size_t head = round_up(offset) - offset;
     const std::size_t middle = (from.size() - head) / kBlock * kBlock;
-    const std::size_t end = offset + from.size();
-    // A full disk is told before anything is written.
-    if (end > to.extent_ && to.reserve_to(fd, end) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        to.fail_range("write", from.size(), offset);
     to.put(fd, offset, from.first(head));
     storage::run_jobs((middle + kWriteChunk - 1) / kWriteChunk, kThreads, pulse, [&](std::size_t i) {
         const std::size_t at = head + i * kWriteChunk;

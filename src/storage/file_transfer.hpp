@@ -14,9 +14,9 @@ namespace carrier {
 ///
 /// Small transfers are buffered. Large ones into a file are buffered while memory is plentiful, since the
 /// page cache takes them at memory speed, and direct when it is not: then the page cache would stall, and
-/// hold the very memory that evicting was to free. Large ones out of a file take from the page cache what it
-/// holds and read the rest directly. Direct I/O is made by several threads; unaligned memory goes through
-/// aligned buffers.
+/// hold the very memory that evicting was to free. So are those over blocks that the file has, unless the
+/// page cache has them too. Large ones out of a file take from the page cache what it holds and read the rest
+/// directly. Direct I/O is made by several threads; unaligned memory goes through aligned buffers.
 struct FileTransfer {
     /// Below these, buffered I/O by the calling thread alone.
     static constexpr std::size_t kLargeWrite = std::size_t{16} << 20;
