@@ -200,23 +200,12 @@ def _promote(b: Bench) -> Iterator[Row]:
 
 
 def _small(b: Bench) -> Iterator[Row]:
-    writes, reads = "open+pwrite+close", "calloc+open+pread+close"
-    yield Row(
-        f"evict {b.said}",
-        timed(lambda e: e.evict(), b.promoted),
-        {writes: b.bare_write(direct=False)},
-        {writes: 1.2},
-        control=writes,
-        rounds=25,
-    )
-    yield Row(
-        f"promote {b.said}",
-        timed(lambda e: e.promote(), b.evicted),
-        {reads: b.bare_read(direct=False)},
-        {reads: 1.3},
-        control=reads,
-        rounds=25,
-    )
+    evict, promote = timed(lambda e: e.evict(), b.promoted), timed(lambda e: e.promote(), b.evicted)
+    for verb, ours, name, bare, limit in (
+        ("evict", evict, "open+pwrite+close", b.bare_write(direct=False), 1.2),
+        ("promote", promote, "calloc+open+pread+close", b.bare_read(direct=False), 1.3),
+    ):
+        yield Row(f"{verb} {b.said}", ours, {name: bare}, {name: limit}, control=name, rounds=25)
 
 
 def _into_files(b: Bench) -> Iterator[Row]:

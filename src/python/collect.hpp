@@ -20,8 +20,8 @@ int visit(const Ref<Carrier>& ref, visitproc visitor, void* arg);
 /// Visits the references that the carrier itself holds.
 int visit_tiers(const Carrier& carrier, visitproc visitor, void* arg);
 
-/// Has the collector pass over `self`, the object of a carrier that refers to no Python object: it can be in no
-/// cycle, and among a million of them a collection would look for one all the time.
+/// Has the collector pass over `self`, the object of a carrier that refers to no Python object: it can be in
+/// no cycle, and among a million of them a collection would look for one all the time.
 void overlook(const Carrier& carrier, PyObject* self) noexcept;
 
 /// A traverse for classes that hold nothing.

@@ -193,13 +193,14 @@ TEST_F(Faults, Writing) {
 }
 
 TEST_F(Faults, Appending) {
-    each_call([](FileBlock& f) { f.append(pattern(1000, 2)); },
-              [](FileBlock& f) {
-                  auto expected = pattern(5000);
-                  const auto part = pattern(1000, 2);
-                  expected.insert(expected.end(), part.begin(), part.end());
-                  ASSERT_EQ(bytes_of(f), expected);
-              });
+    // A little is written, much reserved first.
+    for (const std::size_t bytes : {std::size_t{1000}, 4 * kMiB + 1000}) {
+        const auto part = pattern(bytes, 2);
+        auto expected = pattern(5000);
+        expected.insert(expected.end(), part.begin(), part.end());
+        each_call([&](FileBlock& f) { f.append(part); },
+                  [&](FileBlock& f) { ASSERT_TRUE(bytes_of(f) == expected); });
+    }
 }
 
 TEST_F(Faults, Reading) {
@@ -221,10 +222,11 @@ TEST_F(Faults, Discarding) {
     }
 }
 
-/// Evicting into a fresh file and promoting into fresh memory, buffered and direct.
+/// Evicting into a fresh file and promoting into fresh memory, little and much, buffered and direct.
 TEST_F(Faults, Transfers) {
-    for (const bool direct : {false, true}) {
-        const std::size_t bytes = direct ? 17 * kMiB + 3 : 70000;
+    const std::pair<std::size_t, bool> ways[] = {
+        {70000, false}, {17 * kMiB + 3, false}, {17 * kMiB + 3, true}};
+    for (const auto& [bytes, direct] : ways) {
         const Ref<HostBlock> source = host_pattern(bytes, 4);
         Pulse pulse(false);
         for (const int code : {EIO, ENOSPC, EMFILE, EINVAL}) {

@@ -239,6 +239,10 @@ def test_large_buffers(step):
     made = cs.CPU(1, dtype=I32).new_like(source)
     assert np.array_equal(np.frombuffer(made, np.int32), source.astype(np.int32))
     assert np.array_equal(np.frombuffer(cs.CPU(1).new_like(source), np.float32), source.astype(np.float32))
+    ready = (source % 2**20).astype(np.float32)
+    for onto in (cs.FileBacked(dtype=F32), cs.Evictable(cs.FileBacked(dtype=F32).new_like([0.0]), cs.CPU(1))):
+        assert np.array_equal(onto.new_like(np.repeat(ready, 2)[::step]).numpy(), np.repeat(ready, 2)[::step])
+        assert np.array_equal(onto.new_like(source).numpy(), source.astype(np.float32))
     flags = source % 3 == 0
     assert np.array_equal(np.frombuffer(cs.CPU(1, dtype=BOOL).new_like(flags), np.bool_), flags)
     with pytest.raises(TypeError, match="value 0: an Int32 slot takes an int, not float"):
