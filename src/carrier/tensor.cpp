@@ -103,7 +103,7 @@ Tensor Tensor::restored(const DType* compound, std::vector<Subtensor> subtensors
 }
 
 void Tensor::refuse_single() const {
-    if (subtensors_.empty()) throw StateError("the Tensor's carriers are gone");
+    if (subtensors_.empty() || compound_ == nullptr) throw StateError("the Tensor's carriers are gone");
     throw NotImplementedError("this Tensor of dtype '" + compound_->name() + "' has " +
                               std::to_string(subtensors_.size()) +
                               " subtensors; use them one by one (Tensor.subtensors)");

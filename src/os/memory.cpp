@@ -90,9 +90,10 @@ void* allocate(std::size_t bytes, bool zeroed) noexcept {
     if (refused(Call::malloc)) return nullptr;
     if (!zeroed) return std::malloc(bytes);
     if (bytes > kAtHand) return std::calloc(1, bytes);
-    void* memory = std::malloc(bytes);
-    __asm__("" : "+r"(memory));  // else the compiler makes one calloc of the two
-    return memory != nullptr ? std::memset(memory, 0, bytes) : nullptr;
+    void* const memory = std::malloc(bytes);
+    if (memory == nullptr) return nullptr;
+    __asm__ volatile("" : : "r"(memory) : "memory");  // else the compiler makes one calloc of the two
+    return std::memset(memory, 0, bytes);
 }
 
 void deallocate(void* memory) noexcept { std::free(memory); }
