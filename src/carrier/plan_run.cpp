@@ -21,9 +21,8 @@ bool run_shared(const CopyPlan& plan, const std::byte* source, std::byte* destin
     const std::size_t bytes = plan.bytes();
     if (bytes < 2 * kPart) return false;
     Pulse undisturbed(false);
-    if (const std::size_t run = plan.run_bytes(); run != 0) {
-        if (run < storage::kStreamedCopy) return false;
-        storage::copy_memory(destination, source, run, undisturbed);
+    if (plan.is_run()) {
+        storage::copy_memory(destination, source, bytes, undisturbed);
         return true;
     }
     const std::size_t parts = plan.parts(std::min(bytes / kPart, kParts));

@@ -127,13 +127,12 @@ void Carrier::do_scatter(const Tensor& source, std::int64_t base, const Layout& 
         return overlap(begin, bytes_of(from.layout.cosize(), source_encoding), target,
                        bytes_of(mapping.cosize(), hot_.encoding));
     };
+    const std::size_t width = slot_bytes(hot_.encoding);
+    const Conversion convert = conversion(source_encoding, hot_.encoding);
     // Between memory and memory nothing can happen on the way of a few values: nothing is held or staged.
     if (mapping.size() < kBulk && !there.has(Hot::kIndirect)) {
         const std::byte* const begin = there.data + bytes_of(from.offset, source_encoding);
-        if (!overlaps(begin))
-            return CopyPlan(from.layout, mapping, slot_bytes(hot_.encoding),
-                            conversion(source_encoding, hot_.encoding))
-                .run(begin, target);
+        if (!overlaps(begin)) return CopyPlan(from.layout, mapping, width, convert).run(begin, target);
     }
     const Ref<Block> pinned = do_block();
     Staged staged = stage(from, source_encoding);
@@ -146,11 +145,10 @@ void Carrier::do_scatter(const Tensor& source, std::int64_t base, const Layout& 
             staged = {Ref<Block>(snapshot), snapshot->data(), true};
             reading = nullptr;
         }
-        const Conversion convert = conversion(source_encoding, hot_.encoding);
         if (reading != nullptr)
-            run_plan(CopyPlan(*reading, mapping, slot_bytes(hot_.encoding), convert), staged.base, target);
+            run_plan(CopyPlan(*reading, mapping, width, convert), staged.base, target);
         else
-            run_plan(CopyPlan::spread(mapping, slot_bytes(hot_.encoding), convert), staged.base, target);
+            run_plan(CopyPlan::spread(mapping, width, convert), staged.base, target);
     };
     if (mapping.size() < kBulk) return run();
     const Unlocked unlocked;

@@ -142,9 +142,9 @@ std::size_t CopyPlan::bytes() const noexcept {
     return all;
 }
 
-std::size_t CopyPlan::run_bytes() const noexcept {
-    const bool run = count_ == 1 && axes_[0].from == 1 && axes_[0].to == 1 && from_ == 0;
-    return run && conversion_ == Conversion::none ? bytes() : 0;
+bool CopyPlan::is_run() const noexcept {
+    return count_ == 1 && axes_[0].from == 1 && axes_[0].to == 1 && from_ == 0 &&
+           conversion_ == Conversion::none;
 }
 
 std::size_t CopyPlan::widest() const noexcept {

@@ -70,8 +70,8 @@ class CopyPlan {
     void run(const std::byte* source, std::byte* destination,
              const Tuning& tuning = Tuning::best()) const noexcept;
 
-    /// Bytes, where the plan is a single run of unchanged elements from the first one on; else 0.
-    std::size_t run_bytes() const noexcept;
+    /// Whether it is a single run of unchanged elements, from the first one on.
+    bool is_run() const noexcept;
     /// Bytes of the elements that are written, each counted once.
     std::size_t bytes() const noexcept;
     /// Into how many parts, `most` at most, the work can be cut for `run_part`; 1 where a slot may be written

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/stream.hpp"
+
 namespace carrier {
 
 /// Bytes that the caches fetch and give back at once.
-constexpr std::int64_t kLine = 64;
+constexpr auto kLine = static_cast<std::int64_t>(os::kCacheLine);
 
 /// What the machine offers and how large a copy must be for a method to pay. Results never depend on it.
 struct Tuning {

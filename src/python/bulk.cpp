@@ -86,13 +86,6 @@ std::int64_t sum(std::int64_t start, std::int64_t count) noexcept {
     return count > INT64_MAX - start ? INT64_MAX : start + count;
 }
 
-/// Whether the buffer's elements are the slots themselves, byte for byte.
-bool holds_slots(const HeldBuffer& buffer, Encoding encoding) noexcept {
-    const bool same = (encoding == Encoding::float32 && buffer.elements() == Elements::float32) ||
-                      (encoding == Encoding::int32 && buffer.elements() == Elements::int32);
-    return same && buffer.stride() == static_cast<std::ptrdiff_t>(slot_bytes(encoding));
-}
-
 template <class Target>
 void write(nb::handle self, nb::handle first, nb::handle values) {
     auto& target = target_of<Target>(self);
@@ -108,7 +101,7 @@ void write(nb::handle self, nb::handle first, nb::handle values) {
     const auto count = known_count(values, typed ? &*buffer : nullptr);
     if (count) target.require_range(start, sum(start, *count));
     // Taken as they are, but not by hooks, which may write to them.
-    if (typed && holds_slots(*buffer, encoding) && Inner::block(storage))
+    if (typed && buffer->holds_slots(encoding) && Inner::block(storage))
         return target.write(start, {buffer->data(), bytes_of(*count, encoding)});
 
     const auto left = [&] { return static_cast<std::size_t>(target.size() - start); };

@@ -20,12 +20,6 @@ constexpr std::size_t kUnlocked = std::size_t{1} << 14;  // elements from which 
 constexpr std::size_t kAppended = std::size_t{1} << 22;  // elements written from where they lie, at a time
 constexpr std::size_t kShared = std::size_t{1} << 20;    // and a second thread
 
-/// Slots already, whatever they hold; a truth byte may have to be normalized.
-constexpr bool are_slots(Elements elements, Encoding encoding) noexcept {
-    return (elements == Elements::float32 && encoding == Encoding::float32) ||
-           (elements == Elements::int32 && encoding == Encoding::int32);
-}
-
 /// Calls `convert(from, count)` for all of `count` elements, in pieces.
 template <class Convert>
 void in_pieces(std::size_t count, Pulse& pulse, const Convert& convert) {
@@ -66,6 +60,14 @@ Elements HeldBuffer::elements() const noexcept {
     return elements_of(view_.format, view_.itemsize);
 }
 
+// Not truth bytes, which may have to be normalized.
+bool HeldBuffer::holds_slots(Encoding encoding) const noexcept {
+    const Elements held = elements();
+    const bool same = (encoding == Encoding::float32 && held == Elements::float32) ||
+                      (encoding == Encoding::int32 && held == Elements::int32);
+    return same && stride() == static_cast<std::ptrdiff_t>(slot_bytes(encoding));
+}
+
 bool ingest_buffer(nb::handle values, Intake& intake) {
     const HeldBuffer buffer(values);
     if (buffer.elements() == Elements::other) return false;
@@ -77,9 +79,10 @@ void ingest_buffer(const HeldBuffer& buffer, Intake& intake) {
     const Elements elements = buffer.elements();
     const std::size_t size = buffer.size(), width = slot_bytes(intake.encoding());
     const std::ptrdiff_t stride = buffer.stride();
+    const bool ready = buffer.holds_slots(intake.encoding());
     Pulse pulse;
     for (std::size_t at = 0; at < size;) {
-        if (are_slots(elements, intake.encoding()) && stride == static_cast<std::ptrdiff_t>(width)) {
+        if (ready) {
             const std::size_t n = std::min(size - at, kAppended);
             if (intake.append({buffer.data() + at * width, n * width})) {
                 at += n;

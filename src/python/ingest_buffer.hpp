@@ -61,6 +61,8 @@ class HeldBuffer {
         return view_.strides != nullptr ? view_.strides[0] : view_.itemsize;
     }
     const std::byte* data() const noexcept { return static_cast<const std::byte*>(view_.buf); }
+    /// Whether the elements are slots themselves, byte for byte.
+    bool holds_slots(Encoding encoding) const noexcept;
 
   private:
     Py_buffer view_{};

@@ -15,6 +15,7 @@ namespace carrier::storage {
 
 namespace {
 
+constexpr std::size_t kStreamed = std::size_t{32} << 20;
 constexpr std::size_t kChunk = std::size_t{4} << 20;
 
 }  // namespace
@@ -26,7 +27,7 @@ void copy_memory(std::byte* to, const std::byte* from, std::size_t bytes, Pulse&
     const auto a = reinterpret_cast<std::uintptr_t>(to);
     const auto b = reinterpret_cast<std::uintptr_t>(from);
     const bool apart = a >= b + bytes || b >= a + bytes;
-    if (bytes < kStreamedCopy || !apart) {
+    if (bytes < kStreamed || !apart) {
         std::memmove(to, from, bytes);
         return;
     }

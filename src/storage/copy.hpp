@@ -8,9 +8,6 @@
 
 namespace carrier::storage {
 
-/// From so many bytes on a copy is written past the cache.
-constexpr std::size_t kStreamedCopy = std::size_t{32} << 20;
-
 /// How many threads moving memory within memory is worth.
 std::size_t copying_threads() noexcept;
 
